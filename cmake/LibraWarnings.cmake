@@ -1,0 +1,13 @@
+# libra_warnings: linked privately by libra's own targets; never installed, so that no user inherits it.
+add_library(libra_warnings INTERFACE)
+target_compile_options(
+  libra_warnings
+  INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:
+            -Wall
+            -Wextra
+            -Wpedantic
+            -Wconversion
+            -Wsign-conversion # clang's -Wconversion has it, gcc's has not
+            -Wshadow
+            -Wold-style-cast
+            $<$<BOOL:${LIBRA_WERROR}>:-Werror>>)

@@ -1,0 +1,3 @@
+#include <libra/version.hpp>
+
+int main() { return libra::version.empty() ? 1 : 0; }
