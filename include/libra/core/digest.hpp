@@ -1,0 +1,66 @@
+#pragma once
+
+#include <libra/core/random.hpp>
+#include <libra/core/wide.hpp>
+
+#include <concepts>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace libra {
+
+/// 128 bits that stand for what was hashed. Equal content gives equal digests on every platform.
+struct digest {
+  std::uint64_t high{};
+  std::uint64_t low{};
+
+  friend constexpr auto operator<=>(digest const&, digest const&) = default;
+};
+
+/// 32 lower-case hexadecimal digits.
+[[nodiscard]] inline std::string to_hex(digest value) {
+  std::string text(32, '0');
+  for (std::size_t i = 0; i < 32; ++i) {
+    std::uint64_t const word = i < 16 ? value.high : value.low;
+    text[i] = "0123456789abcdef"[(word >> (60 - 4 * (i % 16))) & 15];
+  }
+  return text;
+}
+
+/// Hashes a stream of integers, order included. Not for use against an adversary: it detects plans that differ.
+class hasher {
+ public:
+  template <std::integral Integer>
+  constexpr hasher& add(Integer value) noexcept {
+    // Two lanes with unrelated odd multipliers; a collision must happen in both.
+    auto const word = static_cast<std::uint64_t>(value);
+    high_ = mix64(high_ * 0x9e3779b97f4a7c15U + word + 1);
+    low_ = mix64((low_ ^ word) * 0xd6e8feb86659fd93U + 0x2545f4914f6cdd1dU);
+    return *this;
+  }
+
+  constexpr hasher& add(int128 value) noexcept {
+    return add(static_cast<std::uint64_t>(static_cast<uint128>(value) >> 64)).add(static_cast<std::uint64_t>(value));
+  }
+
+  constexpr hasher& add(std::string_view text) noexcept {
+    add(text.size());
+    for (char const c : text) {
+      add(static_cast<unsigned char>(c));
+    }
+    return *this;
+  }
+
+  constexpr hasher& add(digest value) noexcept { return add(value.high).add(value.low); }
+
+  [[nodiscard]] constexpr digest finish() const noexcept { return {mix64(high_ ^ low_), mix64(low_ + high_)}; }
+
+ private:
+  std::uint64_t high_{0x243f6a8885a308d3U};
+  std::uint64_t low_{0x13198a2e03707344U};
+};
+
+}  // namespace libra

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <libra/core/digest.hpp>
+#include <libra/core/wide.hpp>
+#include <libra/model/layout.hpp>
+#include <libra/model/packing.hpp>
+#include <libra/model/placement.hpp>
+#include <libra/model/pool_batch.hpp>
+#include <libra/model/shape.hpp>
+#include <libra/model/topology.hpp>
+#include <libra/model/work.hpp>
+#include <libra/plan/certificate.hpp>
+#include <libra/plan/fingerprint.hpp>
+#include <libra/program/ops.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace libra {
+
+/// What a plan depends on beside the lengths, the layout and the policies.
+struct plan_options {
+  attention_shape shape{};
+  topology links{};
+  element_bytes width{};
+  /// Order the segments of a pack so that short ones do not straddle shards.
+  bool arrange{true};
+  /// Batches that a rank's remote tiles are cut into; the inputs of one travel while another is computed.
+  std::int32_t waves{1};
+};
+
+/// Packing and placement of a list: what every rank of the job knows alike.
+struct batch_plan {
+  libra::layout layout;
+  plan_options options;
+  libra::packing packing;
+  pool_partition pools;
+  libra::placement placement;
+  /// Shape: `[sequences]`. Work of each packed sequence, summed over query heads.
+  std::vector<wide_work> work;
+  placement_certificate certificate;
+  placement_fingerprint fingerprint;
+
+  /// Sequences of the last, unfilled global batch.
+  [[nodiscard]] std::int64_t dropped_sequences() const noexcept {
+    return static_cast<std::int64_t>(packing.sequences.size() - placement.at.size());
+  }
+};
+
+/// Dispatch and programs of one pool of one micro-step: what only its ranks need to know.
+struct pool_plan {
+  micro_step_id micro_step;
+  pool_id pool;
+  pool_batch batch;
+  pool_dispatch dispatch;
+  pool_certificate certificate;
+  pool_program forward;
+  pool_program backward;
+  pool_fingerprint fingerprint;
+
+  [[nodiscard]] pool_program const& of(pass p) const noexcept { return p == pass::forward ? forward : backward; }
+};
+
+}  // namespace libra

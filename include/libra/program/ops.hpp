@@ -1,0 +1,233 @@
+#pragma once
+
+#include <libra/core/ids.hpp>
+#include <libra/model/mask.hpp>
+#include <libra/model/shape.hpp>
+#include <libra/model/work.hpp>
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace libra {
+
+/// The tensors of an attention call. `d_o` is the gradient of `o`; `delta` is rowsum(d_o * o).
+enum class tensor : std::uint8_t { q, k, v, o, lse, d_o, delta, dq, dk, dv };
+inline constexpr std::size_t tensor_count = 10;
+
+[[nodiscard]] constexpr std::string_view name_of(tensor t) noexcept {
+  constexpr std::array<std::string_view, tensor_count> names{"q",   "k",     "v",  "o",  "lse",
+                                                             "d_o", "delta", "dq", "dk", "dv"};
+  return names[static_cast<std::size_t>(t)];
+}
+/// True for tensors with one head per key/value head.
+[[nodiscard]] constexpr bool has_kv_heads(tensor t) noexcept {
+  return t == tensor::k || t == tensor::v || t == tensor::dk || t == tensor::dv;
+}
+/// True for tensors with one value per (row, head).
+[[nodiscard]] constexpr bool is_statistic(tensor t) noexcept { return t == tensor::lse || t == tensor::delta; }
+/// True for the sums over query rows that several ranks may contribute to.
+[[nodiscard]] constexpr bool is_partial_sum(tensor t) noexcept { return t == tensor::dk || t == tensor::dv; }
+
+/// Bytes of one element, by role.
+struct element_bytes {
+  std::int32_t activation{2};  ///< q, k, v, o, d_o, dq; also dk and dv at home
+  std::int32_t statistic{4};   ///< lse, delta
+  std::int32_t partial{4};     ///< dk and dv while they are partial sums, in the workspace and on the wire
+
+  friend constexpr bool operator==(element_bytes const&, element_bytes const&) = default;
+};
+
+/// Heads of a tensor.
+[[nodiscard]] constexpr std::int32_t heads_of(tensor t, attention_shape const& shape) noexcept {
+  return has_kv_heads(t) ? shape.kv_heads : shape.q_heads;
+}
+/// Bytes of one (row, head) of a tensor at home.
+[[nodiscard]] constexpr std::int64_t home_row_bytes(tensor t, attention_shape const& shape, element_bytes const& width) noexcept {
+  return is_statistic(t) ? width.statistic : std::int64_t{shape.head_dim} * width.activation;
+}
+/// Bytes of one (row, head) of a tensor in a workspace and on the wire.
+[[nodiscard]] constexpr std::int64_t wire_row_bytes(tensor t, attention_shape const& shape, element_bytes const& width) noexcept {
+  return is_partial_sum(t) ? std::int64_t{shape.head_dim} * width.partial : home_row_bytes(t, shape, width);
+}
+
+/// A part of a tensor: tokens (counted from the segment's first) times heads (of the tensor's own kind).
+struct region {
+  tensor what{};
+  segment_id segment;
+  std::int32_t head_begin{};
+  std::int32_t head_end{};
+  row_range tokens;
+
+  [[nodiscard]] constexpr std::int32_t heads() const noexcept { return head_end - head_begin; }
+  friend constexpr bool operator==(region const&, region const&) = default;
+};
+
+/// Where a region's first row is: at home or in the workspace of the rank that runs the op.
+///
+/// Home tensors are `[local_tokens, heads, head_dim]` and a location is a local token. Workspace regions are dense
+/// `[tokens, heads, head_dim]` blocks of exactly the region's heads and a location is a byte offset.
+class location {
+ public:
+  constexpr location() = default;
+  [[nodiscard]] static constexpr location home(std::int64_t local_token) noexcept { return location(local_token * 2); }
+  [[nodiscard]] static constexpr location workspace(std::int64_t byte) noexcept { return location(byte * 2 + 1); }
+  [[nodiscard]] static constexpr location nowhere() noexcept { return {}; }
+
+  [[nodiscard]] constexpr bool at_home() const noexcept { return code_ >= 0 && code_ % 2 == 0; }
+  [[nodiscard]] constexpr bool in_workspace() const noexcept { return code_ >= 0 && code_ % 2 == 1; }
+  /// The local token. Pre: `at_home()`.
+  [[nodiscard]] constexpr std::int64_t local_token() const noexcept { return code_ / 2; }
+  /// The byte offset. Pre: `in_workspace()`.
+  [[nodiscard]] constexpr std::int64_t byte() const noexcept { return code_ / 2; }
+  [[nodiscard]] constexpr std::int64_t code() const noexcept { return code_; }
+
+  friend constexpr bool operator==(location, location) = default;
+
+ private:
+  constexpr explicit location(std::int64_t code) noexcept : code_(code) {}
+  std::int64_t code_{-1};
+};
+
+/// One region on its way between two ranks; a transfer to the rank itself is a local copy.
+struct transfer {
+  region what;
+  rank_id peer;
+  location at;
+
+  friend constexpr bool operator==(transfer const&, transfer const&) = default;
+};
+
+/// A tile and where its operands are. `attend` uses q, k, v, o, lse; `attend_backward` all but o.
+///
+/// k, v, dk and dv point at the row of key `keys.begin`, the others at the row of query `rows.begin`.
+/// Backward adds to dk and dv and writes dq.
+struct tile_task {
+  segment_id segment;
+  std::int32_t head_begin{};
+  std::int32_t head_end{};
+  row_range rows;
+  row_range keys;
+  std::array<location, tensor_count> at{};
+
+  [[nodiscard]] constexpr location where(tensor t) const noexcept { return at[static_cast<std::size_t>(t)]; }
+  constexpr void put(tensor t, location l) noexcept { at[static_cast<std::size_t>(t)] = l; }
+  friend constexpr bool operator==(tile_task const&, tile_task const&) = default;
+};
+
+/// A region that an op sets to zero, or for which it computes `delta`, and where it is.
+///
+/// Padding rows belong to no segment: their region names `no_segment` and counts local tokens.
+struct region_task {
+  region what;
+  location at;
+
+  friend constexpr bool operator==(region_task const&, region_task const&) = default;
+};
+inline constexpr segment_id no_segment{-1};
+
+/// A sum of partial gradients: home region `what` at `into` becomes the sum, in order, of `program::partials[first, last)`.
+struct reduce_task {
+  region what;
+  location into;
+  std::uint32_t first{};
+  std::uint32_t last{};
+
+  friend constexpr bool operator==(reduce_task const&, reduce_task const&) = default;
+};
+
+enum class op_kind : std::uint8_t {
+  exchange,         ///< one round: sends and receives of this rank
+  attend,           ///< a batch of tiles, forward
+  attend_backward,  ///< a batch of tiles, backward
+  row_dot,          ///< delta = rowsum(d_o * o) of home regions
+  clear,            ///< set regions to zero
+  reduce,           ///< sum partial gradients into home regions
+};
+
+/// What runs in order on a rank. Different queues run concurrently.
+///
+/// Inputs travel on `fetch` and results on `deliver`, so that neither direction waits for the other.
+enum class queue : std::uint8_t { fetch, compute, deliver };
+inline constexpr std::size_t queue_count = 3;
+
+[[nodiscard]] constexpr std::string_view name_of(op_kind k) noexcept {
+  constexpr std::array<std::string_view, 6> names{"exchange", "attend", "attend_backward", "row_dot", "clear", "reduce"};
+  return names[static_cast<std::size_t>(k)];
+}
+[[nodiscard]] constexpr std::string_view name_of(queue q) noexcept {
+  constexpr std::array<std::string_view, queue_count> names{"fetch", "compute", "deliver"};
+  return names[static_cast<std::size_t>(q)];
+}
+
+/// A slice of one of a program's arrays.
+struct item_range {
+  std::uint32_t begin{};
+  std::uint32_t end{};
+
+  [[nodiscard]] constexpr std::uint32_t size() const noexcept { return end - begin; }
+  friend constexpr bool operator==(item_range const&, item_range const&) = default;
+};
+
+/// One step of a rank's program.
+struct op {
+  op_kind kind{};
+  queue on{};
+  /// Exchanges: the round's number on its queue, equal on all ranks of the pool.
+  std::int32_t round{};
+  /// How many ops of each queue must have finished before this one starts. Its own queue's entry is implied.
+  std::array<std::int32_t, queue_count> after{};
+  /// Items of the kind: tiles, clears, dots, reduces; sends of an exchange.
+  item_range items;
+  /// Receives of an exchange.
+  item_range receives;
+
+  friend constexpr bool operator==(op const&, op const&) = default;
+};
+
+/// What one rank does for one attention call.
+///
+/// `ops` is in an order in which a rank may also run them one by one: each op waits only for earlier ones.
+struct program {
+  std::vector<op> ops;
+  std::vector<transfer> sends;
+  std::vector<transfer> receives;
+  std::vector<tile_task> tiles;
+  std::vector<region_task> clears;
+  std::vector<region_task> dots;
+  std::vector<reduce_task> reduces;
+  std::vector<location> partials;
+  std::int64_t workspace_bytes{};
+
+  [[nodiscard]] std::span<transfer const> sends_of(op const& o) const { return slice(sends, o.items); }
+  [[nodiscard]] std::span<transfer const> receives_of(op const& o) const { return slice(receives, o.receives); }
+  [[nodiscard]] std::span<tile_task const> tiles_of(op const& o) const { return slice(tiles, o.items); }
+  [[nodiscard]] std::span<region_task const> clears_of(op const& o) const { return slice(clears, o.items); }
+  [[nodiscard]] std::span<region_task const> dots_of(op const& o) const { return slice(dots, o.items); }
+  [[nodiscard]] std::span<reduce_task const> reduces_of(op const& o) const { return slice(reduces, o.items); }
+  [[nodiscard]] std::span<location const> partials_of(reduce_task const& r) const { return slice(partials, {r.first, r.last}); }
+
+  friend bool operator==(program const&, program const&) = default;
+
+ private:
+  template <class T>
+  [[nodiscard]] static std::span<T const> slice(std::vector<T> const& all, item_range r) {
+    return std::span(all).subspan(r.begin, r.size());
+  }
+};
+
+/// The programs of all ranks of a pool for one pass.
+struct pool_program {
+  pass direction{};
+  element_bytes width;
+  /// Shape: `[ranks]`, by rank.
+  std::vector<program> ranks;
+
+  friend bool operator==(pool_program const&, pool_program const&) = default;
+};
+
+}  // namespace libra
