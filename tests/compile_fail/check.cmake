@@ -1,14 +1,16 @@
 # cmake -D SOURCE=FILE -P check.cmake -- COMPILER FLAGS...
+cmake_minimum_required(VERSION 3.25)
+
+math(EXPR last "${CMAKE_ARGC} - 1")
 set(compile "")
 set(found FALSE)
-foreach(i RANGE 1 ${CMAKE_ARGC})
+foreach(i RANGE 1 ${last})
   if(found)
     list(APPEND compile "${CMAKE_ARGV${i}}")
   elseif("${CMAKE_ARGV${i}}" STREQUAL "--")
     set(found TRUE)
   endif()
 endforeach()
-list(REMOVE_ITEM compile "")
 
 file(STRINGS ${SOURCE} first LIMIT_COUNT 1)
 if(NOT first MATCHES "^// expect: (.+)$")

@@ -1,5 +1,7 @@
 # Installs the built tree into a scratch prefix, then configures, builds and runs a project that only knows that prefix.
 # cmake -D BUILD=DIR -D SOURCE=DIR -D WORK=DIR -D CONFIG=NAME -D GENERATOR=NAME -D COMPILER=FILE -D FLAGS=TEXT -D CTEST=FILE -P run.cmake
+cmake_minimum_required(VERSION 3.25)
+
 file(REMOVE_RECURSE ${WORK})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --config ${CONFIG} OUTPUT_QUIET
                         COMMAND_ERROR_IS_FATAL ANY)

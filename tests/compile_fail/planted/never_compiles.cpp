@@ -1,0 +1,2 @@
+// expect: no matter what
+int* planted = 1.0;
