@@ -1,0 +1,45 @@
+#pragma once
+
+#include <libra/core/ids.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+namespace libra::host {
+
+namespace detail {
+class hub;
+}
+
+/// The ranks of one pool as threads of one process: what their transports meet in.
+///
+/// A failure of one rank fails the group for good: every other rank throws its message instead of waiting for it.
+class rank_group {
+ public:
+  /// Errors: `input_error` unless `ranks >= 1`.
+  explicit rank_group(std::int32_t ranks);
+  ~rank_group();
+  rank_group(rank_group&&) noexcept;
+  rank_group& operator=(rank_group&&) noexcept;
+  rank_group(rank_group const&) = delete;
+  rank_group& operator=(rank_group const&) = delete;
+
+  [[nodiscard]] std::int32_t size() const noexcept;
+  [[nodiscard]] bool failed() const noexcept;
+
+ private:
+  friend class transport;
+  friend void run_ranks(rank_group& group, std::function<void(rank_id)> const& body);
+
+  std::unique_ptr<detail::hub> hub_;
+};
+
+/// Calls `body(rank)` for every rank of the group, each on a thread of its own, and joins them.
+///
+/// Errors: what the first rank to fail threw; it has made the others fail too. A rank that returns while another waits for
+/// it is a failure of the one that waits.
+void run_ranks(rank_group& group, std::function<void(rank_id)> const& body);
+
+}  // namespace libra::host
