@@ -1,22 +1,33 @@
 #pragma once
 
+#include <libra/core/policy_name.hpp>
 #include <libra/cost/concept.hpp>
 #include <libra/dispatch/concept.hpp>
+#include <libra/pack/arrange.hpp>
 #include <libra/pack/concept.hpp>
 #include <libra/place/concept.hpp>
+#include <libra/plan/batch_of.hpp>
+#include <libra/plan/certify.hpp>
+#include <libra/plan/hashing.hpp>
 #include <libra/plan/plan.hpp>
 #include <libra/pool/concept.hpp>
+#include <libra/program/lowering.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace libra {
 
 /// Composes one policy per seam into a planner.
 ///
-/// `plan` packs and places a whole list; every rank runs it alike. `plan_pool` then dispatches and lowers one pool;
-/// each rank runs it for its own pool only.
+/// `plan` packs and places a whole list; every rank of the job runs it and gets the same result. `plan_pool` then
+/// dispatches and lowers one pool; each rank runs it for its own pool only.
+///
+/// Determinism: the same inputs give the same plan, bit for bit, on every rank, compiler and platform.
+/// Example: examples/plan_batch.cpp.
 template <packer Packer, pool_partitioner Pools, placer Placer, dispatcher Dispatcher, cost_model Cost>
   requires dispatcher_for<Dispatcher, Cost>
 class scheduler {
@@ -28,12 +39,88 @@ class scheduler {
         dispatch_(std::move(dispatch)),
         cost_(std::move(cost)) {}
 
-  [[nodiscard]] batch_plan plan(std::span<std::int64_t const> lengths, layout const& l, plan_options const& options = {}) const;
-  [[nodiscard]] pool_plan plan_pool(batch_plan const& batch, micro_step_id m, pool_id g) const;
+  /// Packs and places `lengths`. Shape: `[documents]`. Units: tokens.
+  ///
+  /// Errors: `input_error` for a layout, shape or length that cannot be used, and when the list packs into less than one
+  /// global batch; `range_error` for work beyond the integers. Complexity: O(n log n) in documents and sequences.
+  [[nodiscard]] batch_plan plan(std::span<std::int64_t const> lengths, layout const& l, plan_options const& options = {}) const {
+    return place(lengths, pack(lengths, l, options), l, options);
+  }
+
+  /// The first half of `plan`: the packed sequences, arranged for their homes.
+  [[nodiscard]] packing pack(std::span<std::int64_t const> lengths, layout const& l, plan_options const& options = {}) const {
+    validate(l);
+    validate(options.shape);
+    validate(options.links);
+    require(!lengths.empty(), "the list of lengths is empty, expected at least one document");
+    packing packed = pack_(lengths, l.window_tokens);
+    if (options.arrange) {
+      arrange_for_home(packed, {l.window_tokens, l.cp});
+    }
+    return packed;
+  }
+
+  /// The second half of `plan`. Pre: `packed` came from `pack` with the same arguments.
+  [[nodiscard]] batch_plan place(std::span<std::int64_t const> lengths, packing packed, layout const& l,
+                                 plan_options const& options = {}) const {
+    batch_plan result;
+    result.layout = l;
+    result.options = options;
+    result.packing = std::move(packed);
+    result.pools = pools_(l, options.links);
+    std::vector<int128> totals;
+    for (std::size_t s = 0; s < result.packing.sequences.size(); ++s) {
+      result.work.push_back(work_of(result.packing.sequences[s], options.shape));
+      totals.push_back(result.work.back().total());
+    }
+    result.placement = place_(totals, l, result.pools);
+    result.certificate = certify(totals, l, result.pools, result.placement);
+    result.fingerprint = {digest_of(lengths), configuration(l, options), digest_of(result.packing),
+                          digest_of(result.placement, result.pools)};
+    return result;
+  }
+
+  /// Dispatches and lowers pool `g` of micro-step `m`.
+  ///
+  /// Errors: `input_error` naming a micro-step or pool that the plan does not have; `range_error` from the cost model.
+  /// Complexity: O(n log n) in the pool's tiles plus linear in its transfers.
+  [[nodiscard]] pool_plan plan_pool(batch_plan const& batch, micro_step_id m, pool_id g) const {
+    pool_plan result;
+    result.micro_step = m;
+    result.pool = g;
+    result.batch = batch_of(batch, m, g);
+    result.dispatch = dispatch_(result.batch, cost_, batch.options.links);
+    result.certificate = certify(result.batch, result.dispatch, cost_);
+    lowering_options const options{batch.options.width, batch.options.waves};
+    result.forward = lower(result.batch, result.dispatch.forward, pass::forward, options);
+    result.backward = lower(result.batch, result.dispatch.backward, pass::backward, options);
+    result.fingerprint = {digest_of(result.batch), digest_of(result.dispatch.forward), digest_of(result.dispatch.backward),
+                          digest_of(result.forward), digest_of(result.backward)};
+    return result;
+  }
 
   [[nodiscard]] constexpr Cost const& cost() const noexcept { return cost_; }
 
  private:
+  [[nodiscard]] wide_work work_of(std::span<segment const> sequence, attention_shape const& shape) const {
+    wide_work sum;
+    for (segment const& s : sequence) {
+      sum += scaled(cost_(tile_shape{0, s.length, s.length, shape.group(), shape.head_dim, shape.mask}), shape.kv_heads);
+    }
+    return sum;
+  }
+
+  [[nodiscard]] digest configuration(layout const& l, plan_options const& options) const {
+    hasher h;
+    add_to(h, l);
+    add_to(h, options.shape);
+    add_to(h, options.links);
+    add_to(h, options.width);
+    h.add(options.arrange).add(options.waves);
+    h.add(policy_name(pack_)).add(policy_name(pools_)).add(policy_name(place_)).add(policy_name(dispatch_)).add(policy_name(cost_));
+    return h.finish();
+  }
+
   Packer pack_;
   Pools pools_;
   Placer place_;

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <libra/cost/concept.hpp>
+#include <libra/core/checked.hpp>
+
+#include <string_view>
+
+namespace libra {
+
+/// Counts visible query-key pairs: 2 forward and 5 backward per pair and query head.
+///
+/// The ratio is that of the matrix products: two of them forward, five backward. Exact and additive: cutting a tile
+/// costs nothing. Units: products of a pair. Errors: `range_error` naming the tile beyond int64. Complexity: constant.
+struct pair_count {
+  static constexpr std::string_view name = "pair_count";
+
+  [[nodiscard]] constexpr work operator()(tile_shape const& t) const {
+    int128 const pairs = t.mask.pairs(t.q_begin, t.q_end, t.length) * t.heads;
+    if (!fits_int64(pairs * 5)) {
+      throw range_error(message("work of rows [", t.q_begin, ", ", t.q_end, ") of a segment of ", t.length, " tokens times ",
+                                t.heads, " heads is ", pairs, " pairs, beyond 64 bits"));
+    }
+    return {static_cast<std::int64_t>(pairs * 2), static_cast<std::int64_t>(pairs * 5)};
+  }
+};
+static_assert(cost_model<pair_count>);
+
+}  // namespace libra

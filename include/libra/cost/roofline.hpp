@@ -1,0 +1,89 @@
+#pragma once
+
+#include <libra/core/checked.hpp>
+#include <libra/cost/concept.hpp>
+#include <libra/model/machine.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace libra {
+
+/// Picoseconds of one rank: the key blocks a tile visits at the peak rate, and a cost per block of query rows.
+///
+/// A fused attention kernel works on blocks of 128 keys and packs the rows of a group's query heads into blocks of 128.
+/// Diagonal and last blocks are computed whole, so short documents and thin tiles run below the peak, and cutting a
+/// tile never lowers the sum. The launch cost belongs to a batch of tiles, not to a tile; see `attention_rates`.
+///
+/// Units: picoseconds, rounded up. Errors: `range_error` naming the tile beyond int64. Complexity: constant.
+/// Determinism: rates become fixed-point integers once, here.
+class roofline {
+ public:
+  static constexpr std::string_view name = "roofline";
+
+  /// Errors: `input_error` naming a rate that is out of range.
+  constexpr explicit roofline(attention_rates const& rates = hopper_flash_attention)
+      : rates_((validate(rates), rates)),
+        forward_ps_per_flop_(fixed_point(rates.forward_flop_per_second)),
+        backward_ps_per_flop_(fixed_point(rates.backward_flop_per_second)) {}
+
+  [[nodiscard]] constexpr work operator()(tile_shape const& t) const {
+    std::int64_t const rows = t.q_end - t.q_begin;
+    int128 const packed = static_cast<int128>(rows) * t.heads;
+    int128 const blocks = (packed + row_block - 1) / row_block;
+    // Unfilled rows of the last block are charged at the first row's keys: charging them at the last row's, which sees
+    // more, would make a cut tile cheaper than a whole one.
+    int128 const visited = (keys_below(t, t.q_end) - keys_below(t, t.q_begin)) * t.heads +
+                           (blocks * row_block - packed) * (keys_below(t, t.q_begin + 1) - keys_below(t, t.q_begin));
+    return {picoseconds(t, checked_mul(visited, std::int64_t{4} * t.head_dim), forward_ps_per_flop_,
+                        blocks * rates_.forward_block_ps),
+            picoseconds(t, checked_mul(visited, std::int64_t{10} * t.head_dim), backward_ps_per_flop_,
+                        blocks * rates_.backward_block_ps)};
+  }
+
+  [[nodiscard]] constexpr attention_rates const& rates() const noexcept { return rates_; }
+
+ private:
+  static constexpr std::int64_t row_block = 128;
+  static constexpr int fraction_bits = 40;
+
+  [[nodiscard]] static constexpr std::int64_t fixed_point(std::int64_t flop_per_second) {
+    return static_cast<std::int64_t>((static_cast<int128>(1'000'000'000'000) << fraction_bits) / flop_per_second);
+  }
+
+  /// Sum over rows `[0, n)` of the first `n` integers' value rounded down to a key block.
+  [[nodiscard]] static constexpr int128 rounded_down_below(std::int64_t n) noexcept {
+    std::int64_t const q = n / key_block;
+    return key_block * (static_cast<int128>(key_block) * q * (q - 1) / 2 + static_cast<int128>(n % key_block) * q);
+  }
+
+  /// Keys in the blocks that rows `[0, n)` of one head visit.
+  [[nodiscard]] static constexpr int128 keys_below(tile_shape const& t, std::int64_t n) noexcept {
+    if (t.mask.kind == mask_kind::full) {
+      return static_cast<int128>(n) * ((t.length + key_block - 1) / key_block * key_block);
+    }
+    // Row i ends in the block of key i; a window also starts in the block of key i - width + 1.
+    int128 const ends = rounded_down_below(n) + static_cast<int128>(n) * key_block;
+    bool const windowed = t.mask.kind == mask_kind::window && n >= t.mask.width_tokens;
+    return windowed ? ends - rounded_down_below(n - t.mask.width_tokens + 1) : ends;
+  }
+
+  [[nodiscard]] static constexpr std::int64_t picoseconds(tile_shape const& t, int128 flop, std::int64_t ps_per_flop,
+                                                          int128 overhead) {
+    int128 const scaled = checked_mul(flop, ps_per_flop);
+    int128 const mask = (static_cast<int128>(1) << fraction_bits) - 1;
+    int128 const ps = (scaled >> fraction_bits) + ((scaled & mask) != 0 ? 1 : 0) + overhead;
+    if (!fits_int64(ps)) {
+      throw range_error(message("work of rows [", t.q_begin, ", ", t.q_end, ") of a segment of ", t.length, " tokens times ",
+                                t.heads, " heads is ", ps, " ps, beyond 64 bits"));
+    }
+    return static_cast<std::int64_t>(ps);
+  }
+
+  attention_rates rates_;
+  std::int64_t forward_ps_per_flop_;
+  std::int64_t backward_ps_per_flop_;
+};
+static_assert(cost_model<roofline>);
+
+}  // namespace libra

@@ -1,0 +1,20 @@
+#pragma once
+
+/// Everything of libra but io: planning, programs and the operator. Backends and io have headers of their own.
+
+#include <libra/cost/pair_count.hpp>
+#include <libra/cost/roofline.hpp>
+#include <libra/dispatch/pooled.hpp>
+#include <libra/dispatch/ulysses.hpp>
+#include <libra/model/machine.hpp>
+#include <libra/model/transformer.hpp>
+#include <libra/pack/best_fit_decreasing.hpp>
+#include <libra/pack/in_order.hpp>
+#include <libra/place/as_packed.hpp>
+#include <libra/place/longest_first.hpp>
+#include <libra/place/variance_reduced.hpp>
+#include <libra/plan/metrics.hpp>
+#include <libra/plan/scheduler.hpp>
+#include <libra/pool/fixed_size.hpp>
+#include <libra/program/verifier.hpp>
+#include <libra/version.hpp>

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <libra/program/order.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace libra {
+
+/// A rank's workspace, laid out before anything runs.
+///
+/// Every block lives from the op that first writes it to the op that last uses it. Blocks may share bytes when one's
+/// last op is certainly finished before the other's first op starts. Blocks of equal lifetime form one run, and runs are
+/// placed first fit. Complexity: linear in the blocks, quadratic in the distinct lifetimes, of which there are a few per
+/// wave.
+class memory_plan {
+ public:
+  static constexpr std::int64_t alignment = 64;
+
+  /// Adds a block and returns its number. Pre: `first` and `last` index the ops given to `place`, `first <= last`.
+  std::size_t add(std::int64_t bytes, std::size_t first, std::size_t last) {
+    auto run = std::ranges::find_if(runs_, [&](run_of_blocks const& r) { return r.first == first && r.last == last; });
+    if (run == runs_.end()) {
+      runs_.push_back({first, last, 0, 0});
+      run = runs_.end() - 1;
+    }
+    blocks_.push_back({static_cast<std::size_t>(run - runs_.begin()), run->bytes});
+    run->bytes += (bytes + alignment - 1) / alignment * alignment;
+    return blocks_.size() - 1;
+  }
+
+  /// Gives every block its offset.
+  void place(op_order const& order) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> taken;
+    for (std::size_t r = 0; r < runs_.size(); ++r) {
+      taken.clear();
+      for (std::size_t other = 0; other < r; ++other) {
+        bool const apart = order.before(runs_[other].last, runs_[r].first) || order.before(runs_[r].last, runs_[other].first);
+        if (!apart) {
+          taken.emplace_back(runs_[other].offset, runs_[other].offset + runs_[other].bytes);
+        }
+      }
+      std::ranges::sort(taken);
+      std::int64_t at = 0;
+      for (auto const& [begin, end] : taken) {
+        if (at + runs_[r].bytes <= begin) {
+          break;
+        }
+        at = std::max(at, end);
+      }
+      runs_[r].offset = at;
+      bytes_ = std::max(bytes_, at + runs_[r].bytes);
+    }
+  }
+
+  /// Byte offset of a block. Pre: placed.
+  [[nodiscard]] std::int64_t offset(std::size_t number) const noexcept {
+    return runs_[blocks_[number].run].offset + blocks_[number].offset;
+  }
+  /// Size of the workspace. Pre: placed.
+  [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  struct run_of_blocks {
+    std::size_t first{};
+    std::size_t last{};
+    std::int64_t bytes{};
+    std::int64_t offset{};
+  };
+  struct block {
+    std::size_t run{};
+    std::int64_t offset{};
+  };
+  std::vector<run_of_blocks> runs_;
+  std::vector<block> blocks_;
+  std::int64_t bytes_{};
+};
+
+}  // namespace libra

@@ -1,0 +1,533 @@
+#pragma once
+
+#include <libra/core/error.hpp>
+#include <libra/core/random.hpp>
+#include <libra/model/pool_batch.hpp>
+#include <libra/program/ops.hpp>
+#include <libra/program/order.hpp>
+#include <libra/program/tracked_memory.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace libra {
+
+/// What the verifier says of a pool's programs: nothing, or the first op that breaks an invariant.
+struct verdict {
+  bool valid{true};
+  std::int32_t rank{-1};
+  std::int32_t op{-1};  ///< in the rank's list; -1 when a result is missing at the end
+  std::string what;
+
+  explicit operator bool() const noexcept { return valid; }
+};
+
+namespace detail {
+
+/// Runs the programs of a pool over regions instead of numbers.
+class interpreter {
+ public:
+  interpreter(pool_batch const& batch, pool_program const& programs) : batch_(batch), programs_(programs) {}
+
+  [[nodiscard]] verdict run() {
+    try {
+      rank_ = -1;
+      expect(programs_.ranks.size() == static_cast<std::size_t>(batch_.ranks()), "the pool has ", batch_.ranks(),
+             " ranks, the program ", programs_.ranks.size());
+      for (program const& p : programs_.ranks) {
+        ++rank_;
+        ranks_.push_back(load(p));
+      }
+      while (step_all()) {
+      }
+      check_finished();
+      check_rows();
+      check_results();
+    } catch (broken const& b) {
+      return {false, rank_, op_, b.what};
+    }
+    return {};
+  }
+
+ private:
+  struct rank_state {
+    program const* code{};
+    op_order order;
+    std::array<std::vector<std::size_t>, queue_count> queues;
+    std::array<std::size_t, queue_count> done{};
+    tracked_memory workspace;
+    std::map<std::pair<tensor, std::int32_t>, tracked_memory> home;  ///< by (tensor, head)
+  };
+
+  [[nodiscard]] bool backward() const noexcept { return programs_.direction == pass::backward; }
+
+  /// Checks the form of a rank's list: rounds are numbered in order and waits name earlier ops, so there is no cycle
+  /// inside the rank.
+  rank_state load(program const& p) {
+    rank_state rank;
+    rank.code = &p;
+    op_ = -1;
+    for (std::size_t i = 0; i < p.ops.size(); ++i) {
+      op const& o = p.ops[i];
+      op_ = static_cast<std::int32_t>(i);
+      auto const own = static_cast<std::size_t>(o.on);
+      for (std::size_t q = 0; q < queue_count; ++q) {
+        expect(o.after[q] >= 0 && static_cast<std::size_t>(o.after[q]) <= rank.queues[q].size(), "waits for ", o.after[q],
+               " ops of queue ", name_of(static_cast<queue>(q)), " where ", rank.queues[q].size(), " come before it");
+      }
+      expect((o.kind == op_kind::exchange) == (o.on != queue::compute), name_of(o.kind), " is on queue ", name_of(o.on));
+      expect(o.kind != op_kind::exchange || static_cast<std::size_t>(o.round) == rank.queues[own].size(), "is round ",
+             o.round, " of queue ", name_of(o.on), ", expected ", rank.queues[own].size());
+      rank.queues[own].push_back(i);
+    }
+    rank.order = op_order(p.ops);
+    op_ = -1;
+    return rank;
+  }
+
+  // --- running -----------------------------------------------------------------------------------------------------
+
+  /// The op at the head of a queue if everything it waits for is finished.
+  [[nodiscard]] op const* started(std::size_t r, std::size_t q) const {
+    rank_state const& rank = ranks_[r];
+    if (rank.done[q] == rank.queues[q].size()) {
+      return nullptr;
+    }
+    op const& o = rank.code->ops[rank.queues[q][rank.done[q]]];
+    for (std::size_t other = 0; other < queue_count; ++other) {
+      if (other != q && static_cast<std::size_t>(o.after[other]) > rank.done[other]) {
+        return nullptr;
+      }
+    }
+    return &o;
+  }
+
+  /// True when rank `peer` has started, or finished, its op of this round.
+  [[nodiscard]] bool reached(std::size_t peer, std::size_t q, std::int32_t round) const {
+    auto const done = static_cast<std::int32_t>(ranks_[peer].done[q]);
+    return done > round || (done == round && started(peer, q) != nullptr);
+  }
+
+  bool step_all() {
+    bool progress = false;
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      for (std::size_t q = 0; q < queue_count; ++q) {
+        while (step(r, q)) {
+          progress = true;
+        }
+      }
+    }
+    return progress;
+  }
+
+  bool step(std::size_t r, std::size_t q) {
+    op const* o = started(r, q);
+    if (o == nullptr) {
+      return false;
+    }
+    enter(r, q);
+    if (o->kind == op_kind::exchange) {
+      if (!exchange(r, q, *o)) {
+        return false;
+      }
+    } else {
+      compute(*o);
+    }
+    ++ranks_[r].done[q];
+    return true;
+  }
+
+  /// Makes `r` the rank and its queue's head the op that errors name.
+  void enter(std::size_t r, std::size_t q) {
+    rank_ = static_cast<std::int32_t>(r);
+    std::size_t const i = ranks_[r].queues[q][ranks_[r].done[q]];
+    op_ = static_cast<std::int32_t>(i);
+    here_ = {i, &ranks_[r].order, q};
+  }
+
+  // --- exchange ----------------------------------------------------------------------------------------------------
+
+  /// Finishes an exchange once every peer has started its op of the round; false while one has not.
+  bool exchange(std::size_t r, std::size_t q, op const& o) {
+    std::vector<std::size_t> peers;
+    auto const add_peers = [&](std::span<transfer const> transfers) {
+      for (transfer const& t : transfers) {
+        expect(t.peer.value >= 0 && t.peer.value < batch_.ranks(), describe(t.what), " has peer ", t.peer.value,
+               ", outside the pool of ", batch_.ranks(), " ranks");
+        peers.push_back(t.peer.index());
+      }
+    };
+    add_peers(ranks_[r].code->sends_of(o));
+    add_peers(ranks_[r].code->receives_of(o));
+    std::ranges::sort(peers);
+    peers.erase(std::ranges::unique(peers).begin(), peers.end());
+    for (std::size_t const p : peers) {
+      expect(static_cast<std::size_t>(o.round) < ranks_[p].queues[q].size(), "exchanges with rank ", p, ", which has no round ",
+             o.round, " on queue ", name_of(o.on));
+      if (!reached(p, q, o.round)) {
+        return false;
+      }
+    }
+    for (std::size_t const p : peers) {
+      // Both ends have started: whoever comes first moves the data of the pair.
+      if (moved_.insert({{q, o.round, std::min(r, p), std::max(r, p)}, true}).second) {
+        move(r, p, q, o.round);
+        if (p != r) {
+          move(p, r, q, o.round);
+        }
+      }
+    }
+    return true;
+  }
+
+  /// Moves what rank `from` sends to rank `to` in a round.
+  void move(std::size_t from, std::size_t to, std::size_t q, std::int32_t round) {
+    std::size_t const from_op = ranks_[from].queues[q][static_cast<std::size_t>(round)];
+    std::size_t const to_op = ranks_[to].queues[q][static_cast<std::size_t>(round)];
+    auto const with = [](std::span<transfer const> all, std::size_t peer) {
+      std::vector<transfer> some;
+      std::ranges::copy_if(all, std::back_inserter(some), [&](transfer const& t) { return t.peer.index() == peer; });
+      return some;
+    };
+    auto const sends = with(ranks_[from].code->sends_of(ranks_[from].code->ops[from_op]), to);
+    auto const receives = with(ranks_[to].code->receives_of(ranks_[to].code->ops[to_op]), from);
+    expect(sends.size() == receives.size(), "rank ", from, " sends ", sends.size(), " regions to rank ", to,
+           ", which receives ", receives.size());
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      expect(sends[i].what == receives[i].what, "rank ", from, " sends ", describe(sends[i].what), " to rank ", to,
+             ", which expects ", describe(receives[i].what));
+      locate(from, from_op, q);
+      auto const rows = read(sends[i].what, sends[i].at);
+      locate(to, to_op, q);
+      write(receives[i].what, receives[i].at, rows);
+    }
+  }
+
+  void locate(std::size_t r, std::size_t i, std::size_t q) {
+    rank_ = static_cast<std::int32_t>(r);
+    op_ = static_cast<std::int32_t>(i);
+    here_ = {i, &ranks_[r].order, q};
+  }
+
+  // --- compute -----------------------------------------------------------------------------------------------------
+
+  void compute(op const& o) {
+    program const& code = *ranks_[static_cast<std::size_t>(rank_)].code;
+    switch (o.kind) {
+      case op_kind::attend:
+      case op_kind::attend_backward:
+        expect((o.kind == op_kind::attend_backward) == backward(), name_of(o.kind), " in the other pass");
+        for (tile_task const& t : code.tiles_of(o)) {
+          attend(t);
+        }
+        break;
+      case op_kind::row_dot:
+        for (region_task const& t : code.dots_of(o)) {
+          expect(t.what.what == tensor::delta, "row_dot writes ", describe(t.what));
+          write(t.what, t.at, whole(t.what));
+        }
+        break;
+      case op_kind::clear:
+        for (region_task const& t : code.clears_of(o)) {
+          clear(t);
+        }
+        break;
+      case op_kind::reduce:
+        for (reduce_task const& t : code.reduces_of(o)) {
+          reduce(code, t);
+        }
+        break;
+      case op_kind::exchange:
+        break;
+    }
+  }
+
+  void attend(tile_task const& t) {
+    std::int32_t const group = batch_.shape.group();
+    std::int64_t const length = check_segment(t.segment);
+    expect(0 <= t.rows.begin && t.rows.begin < t.rows.end && t.rows.end <= length, "tile rows [", t.rows.begin, ", ",
+           t.rows.end, ") of segment ", t.segment.value, ", which has ", length);
+    expect(0 <= t.head_begin && t.head_begin < t.head_end && t.head_end <= batch_.shape.q_heads &&
+               t.head_begin / group == (t.head_end - 1) / group,
+           "tile heads [", t.head_begin, ", ", t.head_end, ") are not of one key/value head");
+    row_range const seen = batch_.shape.mask.span(t.rows.begin, t.rows.end, length);
+    expect(t.keys.begin % key_block == 0 && 0 <= t.keys.begin && t.keys.begin <= seen.begin && seen.end <= t.keys.end &&
+               t.keys.end <= length,
+           "tile keys [", t.keys.begin, ", ", t.keys.end, ") do not hold [", seen.begin, ", ", seen.end,
+           ") from a key block on");
+    for (std::int32_t h = t.head_begin; h < t.head_end; ++h) {
+      rows_[{t.segment, h}].push_back({t.rows, rank_, op_});
+    }
+    std::int32_t const kv = t.head_begin / group;
+    auto const of_rows = [&](tensor x) { return region{x, t.segment, t.head_begin, t.head_end, t.rows}; };
+    auto const of_keys = [&](tensor x) { return region{x, t.segment, kv, kv + 1, t.keys}; };
+    for (tensor const x : {tensor::k, tensor::v}) {
+      static_cast<void>(read(of_keys(x), t.where(x)));
+    }
+    static_cast<void>(read(of_rows(tensor::q), t.where(tensor::q)));
+    if (!backward()) {
+      write(of_rows(tensor::o), t.where(tensor::o), whole(of_rows(tensor::o)));
+      write(of_rows(tensor::lse), t.where(tensor::lse), whole(of_rows(tensor::lse)));
+      return;
+    }
+    for (tensor const x : {tensor::d_o, tensor::lse, tensor::delta}) {
+      static_cast<void>(read(of_rows(x), t.where(x)));
+    }
+    write(of_rows(tensor::dq), t.where(tensor::dq), whole(of_rows(tensor::dq)));
+    std::uint64_t const id = mix64(++tiles_seen_);
+    tiles_of_[{t.segment, kv}].push_back({t.keys, id});
+    for (tensor const x : {tensor::dk, tensor::dv}) {
+      accumulate(of_keys(x), t.where(x), id);
+    }
+  }
+
+  void clear(region_task const& t) {
+    if (t.what.segment == no_segment) {
+      expect(t.at.at_home() && t.at.local_token() == t.what.tokens.begin && 0 <= t.what.tokens.begin &&
+                 t.what.tokens.end <= batch_.local_tokens(rank_id(rank_)),
+             "clears padding rows [", t.what.tokens.begin, ", ", t.what.tokens.end, ") outside the shard");
+      auto& home = ranks_[static_cast<std::size_t>(rank_)].home;
+      for (std::int32_t h = t.what.head_begin; h < t.what.head_end; ++h) {
+        home[{t.what.what, h}].write(here_, t.at.local_token(), 1, t.what, std::array{signed_rows{t.what.tokens, 0}});
+      }
+      return;
+    }
+    expect(is_partial_sum(t.what.what), "clears ", describe(t.what), ", which is not a sum");
+    write(t.what, t.at, whole(t.what));
+  }
+
+  void reduce(program const& code, reduce_task const& t) {
+    expect(is_partial_sum(t.what.what), "reduces into ", describe(t.what), ", which is not a sum");
+    std::vector<signed_rows> sums = whole(t.what);
+    for (location const from : code.partials_of(t)) {
+      std::vector<signed_rows> next;
+      // Both lists cover the same tokens; their common refinement carries the added signatures.
+      for (signed_rows const& part : read(t.what, from)) {
+        for (signed_rows const& sum : sums) {
+          row_range const both{std::max(part.tokens.begin, sum.tokens.begin), std::min(part.tokens.end, sum.tokens.end)};
+          if (both.begin < both.end) {
+            next.push_back({both, part.signature + sum.signature});
+          }
+        }
+      }
+      sums = std::move(next);
+    }
+    write(t.what, t.into, sums);
+  }
+
+  // --- memory ------------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] static std::vector<signed_rows> whole(region const& what) { return {{what.tokens, 0}}; }
+
+  std::int64_t check_segment(segment_id s) const {
+    expect(s.value >= 0 && s.index() < batch_.segments.size(), "names segment ", s.value, " of ", batch_.segments.size());
+    return batch_.length(s);
+  }
+
+  [[nodiscard]] bool is_input(tensor t) const noexcept {
+    bool const always = t == tensor::q || t == tensor::k || t == tensor::v;
+    return always || (backward() && (t == tensor::o || t == tensor::lse || t == tensor::d_o));
+  }
+
+  /// Bytes per token of a region in a workspace.
+  [[nodiscard]] std::int64_t stride_of(region const& what) const {
+    return what.heads() * wire_row_bytes(what.what, batch_.shape, programs_.width);
+  }
+
+  void check_region(region const& what) const {
+    std::int64_t const length = check_segment(what.segment);
+    expect(0 <= what.tokens.begin && what.tokens.begin < what.tokens.end && what.tokens.end <= length && 0 <= what.head_begin &&
+               what.head_begin < what.head_end && what.head_end <= heads_of(what.what, batch_.shape),
+           describe(what), " is outside its tensor");
+  }
+
+  /// Checks that a region lies where `at` says, and nowhere else.
+  void check_place(region const& what, location at) const {
+    check_region(what);
+    if (at.at_home()) {
+      std::int64_t local = -1;
+      batch_.for_each_home(what.segment, {what.tokens.begin, what.tokens.begin + 1},
+                           [&](rank_id, row_range, std::int64_t row) { local = row; });
+      expect(batch_.one_home(what.segment, what.tokens) && batch_.home_of(what.segment, what.tokens.begin).value == rank_ &&
+                 local == at.local_token(),
+             describe(what), " is not at home row ", at.local_token());
+      return;
+    }
+    std::int64_t const bytes = ranks_[static_cast<std::size_t>(rank_)].code->workspace_bytes;
+    expect(at.in_workspace(), describe(what), " is nowhere");
+    expect(at.byte() + what.tokens.size() * stride_of(what) <= bytes, describe(what), " at byte ", at.byte(),
+           " ends beyond the workspace of ", bytes);
+  }
+
+  /// Calls `use(memory, address, stride, region)` for the memories that hold a region: the workspace, or each home head.
+  template <class Use>
+  void at_place(region const& what, location at, Use use) {
+    check_place(what, at);
+    rank_state& rank = ranks_[static_cast<std::size_t>(rank_)];
+    if (at.in_workspace()) {
+      use(rank.workspace, at.byte(), stride_of(what), what);
+      return;
+    }
+    for (std::int32_t h = what.head_begin; h < what.head_end; ++h) {
+      region one = what;
+      one.head_begin = h;
+      one.head_end = h + 1;
+      use(rank.home[{what.what, h}], at.local_token(), std::int64_t{1}, one);
+    }
+  }
+
+  std::vector<signed_rows> read(region const& what, location at) {
+    if (at.at_home() && is_input(what.what)) {
+      check_place(what, at);
+      return whole(what);
+    }
+    std::vector<signed_rows> rows;
+    at_place(what, at, [&](tracked_memory& memory, std::int64_t address, std::int64_t stride, region const& part) {
+      rows = memory.read(here_, address, stride, part);
+    });
+    return rows;
+  }
+
+  void write(region const& what, location at, std::span<signed_rows const> rows) {
+    expect(!at.at_home() || !is_input(what.what), "writes the input ", describe(what));
+    at_place(what, at, [&](tracked_memory& memory, std::int64_t address, std::int64_t stride, region const& part) {
+      expect(!at.at_home() || !memory.holds_any(address, address + part.tokens.size()), "writes ", describe(what),
+             ", part of which is already written");
+      memory.write(here_, address, stride, part, rows);
+    });
+  }
+
+  void accumulate(region const& what, location at, std::uint64_t id) {
+    at_place(what, at, [&](tracked_memory& memory, std::int64_t address, std::int64_t stride, region const& part) {
+      memory.accumulate(here_, address, stride, part, id);
+    });
+  }
+
+  // --- at the end --------------------------------------------------------------------------------------------------
+
+  void check_finished() {
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      for (std::size_t q = 0; q < queue_count; ++q) {
+        if (ranks_[r].done[q] != ranks_[r].queues[q].size()) {
+          enter(r, q);
+          expect(false, "never finishes: the queues of the pool wait for each other");
+        }
+      }
+    }
+  }
+
+  /// Every (row, head) is computed once.
+  void check_rows() {
+    for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
+      for (std::int32_t h = 0; h < batch_.shape.q_heads; ++h) {
+        auto& runs = rows_[{segment_id(s), h}];
+        std::ranges::sort(runs, {}, [](computed const& c) { return std::pair(c.rows.begin, c.rows.end); });
+        std::int64_t next = 0;
+        for (computed const& c : runs) {
+          rank_ = c.rank;
+          op_ = c.op;
+          expect(c.rows.begin >= next, "computes row ", c.rows.begin, " of segment ", s, " head ", h, " a second time");
+          op_ = c.rows.begin == next ? op_ : -1;
+          expect(c.rows.begin == next, "row ", next, " of segment ", s, " head ", h, " is never computed");
+          next = c.rows.end;
+        }
+        op_ = -1;
+        expect(next == batch_.length(segment_id(s)), "row ", next, " of segment ", s, " head ", h, " is never computed");
+      }
+    }
+  }
+
+  /// Every result is at home; sums hold every tile that saw their key, once.
+  void check_results() {
+    for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
+      segment_id const id(s);
+      batch_.for_each_home(id, {0, batch_.length(id)}, [&](rank_id home, row_range tokens, std::int64_t local) {
+        rank_ = home.value;
+        op_ = -1;
+        auto const result = [&](tensor x, std::int32_t h) {
+          return ranks_[home.index()].home[{x, h}].result(local, {x, id, h, h + 1, tokens});
+        };
+        for (std::int32_t h = 0; h < batch_.shape.q_heads; ++h) {
+          static_cast<void>(result(backward() ? tensor::dq : tensor::o, h));
+          static_cast<void>(result(backward() ? tensor::dq : tensor::lse, h));
+        }
+        for (std::int32_t h = 0; backward() && h < batch_.shape.kv_heads; ++h) {
+          for (tensor const x : {tensor::dk, tensor::dv}) {
+            for (signed_rows const& part : result(x, h)) {
+              check_sum(id, h, x, part);
+            }
+          }
+        }
+      });
+    }
+  }
+
+  void check_sum(segment_id s, std::int32_t kv, tensor x, signed_rows const& part) {
+    std::vector<std::int64_t> points{part.tokens.begin};
+    for (auto const& [keys, id] : tiles_of_[{s, kv}]) {
+      for (std::int64_t const edge : {keys.begin, keys.end}) {
+        if (part.tokens.begin < edge && edge < part.tokens.end) {
+          points.push_back(edge);
+        }
+      }
+    }
+    for (std::int64_t const key : points) {
+      std::uint64_t expected = 0;
+      for (auto const& [keys, id] : tiles_of_[{s, kv}]) {
+        expected += keys.begin <= key && key < keys.end ? id : 0;
+      }
+      expect(part.signature == expected, name_of(x), " of key ", key, " of segment ", s.value, " kv head ", kv,
+             " misses a tile or counts one twice");
+    }
+  }
+
+  struct computed {
+    row_range rows;
+    std::int32_t rank{};
+    std::int32_t op{};
+  };
+
+  pool_batch const& batch_;
+  pool_program const& programs_;
+  std::vector<rank_state> ranks_;
+  std::map<std::tuple<std::size_t, std::int32_t, std::size_t, std::size_t>, bool> moved_;
+  std::map<std::pair<segment_id, std::int32_t>, std::vector<computed>> rows_;
+  std::map<std::pair<segment_id, std::int32_t>, std::vector<std::pair<row_range, std::uint64_t>>> tiles_of_;
+  std::uint64_t tiles_seen_{};
+  std::int32_t rank_{-1};
+  std::int32_t op_{-1};
+  tracked_memory::access here_;
+};
+
+}  // namespace detail
+
+/// Interprets a pool's programs over regions instead of numbers and proves that
+/// - every (row, head) is computed exactly once against the keys its mask shows, and every result reaches its home;
+/// - no transfer leaves the pool, and sends match receives;
+/// - nothing is read before it is written, and no two unordered ops touch the same bytes;
+/// - the queues never wait for each other in a cycle, and every access lies in the planned workspace.
+///
+/// Returns the first op that breaks one of these. Complexity: about O(n log n) in transfers and tiles; for tests, and for
+/// plans from outside.
+[[nodiscard]] inline verdict verify(pool_batch const& batch, pool_program const& programs) {
+  return detail::interpreter(batch, programs).run();
+}
+
+/// Errors: `run_error` with the verdict of an invalid program.
+inline void require_valid(pool_batch const& batch, pool_program const& programs) {
+  verdict const v = verify(batch, programs);
+  if (!v) {
+    throw run_error(message("program of rank ", v.rank, ", op ", v.op, ": ", v.what));
+  }
+}
+
+}  // namespace libra
