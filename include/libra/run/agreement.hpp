@@ -19,9 +19,10 @@ namespace detail {
 inline constexpr std::size_t pool_fingerprint_words = 10;
 
 [[nodiscard]] constexpr std::array<std::uint64_t, pool_fingerprint_words> to_words(pool_fingerprint const& f) noexcept {
-  return {f.batch.high,          f.batch.low,          f.tiles_forward.high,   f.tiles_forward.low,
-          f.tiles_backward.high, f.tiles_backward.low, f.program_forward.high, f.program_forward.low,
-          f.program_backward.high, f.program_backward.low};
+  return {f.batch.high,           f.batch.low,           f.tiles_forward.high,
+          f.tiles_forward.low,    f.tiles_backward.high, f.tiles_backward.low,
+          f.program_forward.high, f.program_forward.low, f.program_backward.high,
+          f.program_backward.low};
 }
 
 [[nodiscard]] inline pool_fingerprint from_words(std::span<std::uint64_t const> w) noexcept {

@@ -33,9 +33,12 @@ namespace libra {
 class bindings {
  public:
   constexpr bindings(attention_shape const& shape, element_bytes const& width, std::int64_t local_tokens) noexcept
-      : shape_(shape), width_(width), local_tokens_(local_tokens) {}
+      : shape_(shape),
+        width_(width),
+        local_tokens_(local_tokens) {}
 
-  /// Binds a home tensor, `[local_tokens, heads, head_dim]` (`[local_tokens, heads]` for statistics), that is only read.
+  /// Binds a home tensor, `[local_tokens, heads, head_dim]` (`[local_tokens, heads]` for statistics), that is only
+  /// read.
   constexpr bindings& input(tensor t, std::byte const* first) noexcept {
     home_[static_cast<std::size_t>(t)] = {first, nullptr};
     return *this;

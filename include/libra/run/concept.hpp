@@ -39,29 +39,34 @@ struct exchange_round {
 
 /// A transport: moves the rows of a round between the ranks of one pool. One object per rank.
 ///
-/// - `start` begins a round and returns a ticket. Sends are read after the kernel work that was issued before. All ranks
+/// - `start` begins a round and returns a ticket. Sends are read after the kernel work that was issued before. All
+/// ranks
 ///   start the rounds of a channel in the same order, rounds in which they move nothing included, and finish one before
-///   they start the next. The views and what they show stay valid, and untouched by the kernel, until the round has finished.
+///   they start the next. The views and what they show stay valid, and untouched by the kernel, until the round has
+///   finished.
 /// - `test` lets rounds progress without blocking and says whether this one has finished; `wait` returns when it has.
-///   Kernel work issued later sees what was received, and may overwrite what was sent. A finished ticket stays finished.
+///   Kernel work issued later sees what was received, and may overwrite what was sent. A finished ticket stays
+///   finished.
 /// - `gather` collects the same number of words from every rank, `all` being `[ranks, words]` by rank. It blocks.
-/// - `abort` makes the pending and later calls of every rank throw, with this rank and the first such reason in the message.
+/// - `abort` makes the pending and later calls of every rank throw, with this rank and the first such reason in the
+/// message.
 ///   When it returns, no other rank reads or writes memory of this rank's rounds. It may be called more than once.
 ///
 /// Errors: `run_error` naming the channel, the round and the ranks when a send and its receive differ, and when a rank
 /// aborted. No call waits for a rank that has failed.
 template <class T>
-concept transport = requires(T& t, T const& c, exchange_round const& round, typename T::ticket& ticket,
-                             std::span<std::uint64_t const> mine, std::span<std::uint64_t> all, std::string_view reason) {
-  requires std::movable<typename T::ticket>;
-  { c.rank() } noexcept -> std::same_as<rank_id>;
-  { c.ranks() } noexcept -> std::same_as<std::int32_t>;
-  { t.start(round) } -> std::same_as<typename T::ticket>;
-  { t.test(ticket) } -> std::same_as<bool>;
-  { t.wait(ticket) } -> std::same_as<void>;
-  { t.gather(mine, all) } -> std::same_as<void>;
-  { t.abort(reason) } noexcept -> std::same_as<void>;
-};
+concept transport =
+    requires(T& t, T const& c, exchange_round const& round, typename T::ticket& ticket,
+             std::span<std::uint64_t const> mine, std::span<std::uint64_t> all, std::string_view reason) {
+      requires std::movable<typename T::ticket>;
+      { c.rank() } noexcept -> std::same_as<rank_id>;
+      { c.ranks() } noexcept -> std::same_as<std::int32_t>;
+      { t.start(round) } -> std::same_as<typename T::ticket>;
+      { t.test(ticket) } -> std::same_as<bool>;
+      { t.wait(ticket) } -> std::same_as<void>;
+      { t.gather(mine, all) } -> std::same_as<void>;
+      { t.abort(reason) } noexcept -> std::same_as<void>;
+    };
 
 /// Memory that a kernel can work on; freed with the object.
 template <class M>
@@ -71,21 +76,24 @@ concept kernel_memory = std::movable<M> && requires(M const& m) {
 
 /// A tile kernel: computes the ops of a rank that need no other rank, each batch in the order given.
 ///
-/// - `element` is the type of q, k, v, o and their gradients, `width` what a plan for this kernel is lowered for; statistics
+/// - `element` is the type of q, k, v, o and their gradients, `width` what a plan for this kernel is lowered for;
+/// statistics
 ///   are float.
 /// - `allocate` returns at least so many bytes, aligned for any region.
 /// - `attend` and `attend_backward` compute tiles (`tile_task`); backward writes dq and adds to dk and dv.
 /// - `row_dot` computes delta from d_o and o at the same home rows; `clear` sets rows to zero.
 /// - `reduce` sets each task's home region to the sum, in order, of its locations in `partials`.
 ///
-/// Work may be asynchronous as long as it keeps its order and the transport follows it. Errors: `run_error` or `input_error`
-/// naming what cannot be computed.
+/// Work may be asynchronous as long as it keeps its order and the transport follows it. Errors: `run_error` or
+/// `input_error` naming what cannot be computed.
 template <class K>
 concept tile_kernel =
     kernel_memory<typename K::memory> && std::same_as<std::remove_cvref_t<decltype(K::width)>, element_bytes> &&
-    (sizeof(typename K::element) == static_cast<std::size_t>(K::width.activation)) && (K::width.statistic == sizeof(float)) &&
+    (sizeof(typename K::element) == static_cast<std::size_t>(K::width.activation)) &&
+    (K::width.statistic == sizeof(float)) &&
     requires(K& kernel, bindings const& at, std::int64_t bytes, std::span<tile_task const> tiles,
-             std::span<region_task const> regions, std::span<reduce_task const> sums, std::span<location const> partials) {
+             std::span<region_task const> regions, std::span<reduce_task const> sums,
+             std::span<location const> partials) {
       { kernel.allocate(bytes) } -> std::same_as<typename K::memory>;
       { kernel.attend(tiles, at) } -> std::same_as<void>;
       { kernel.attend_backward(tiles, at) } -> std::same_as<void>;
@@ -99,7 +107,8 @@ template <class B>
 concept backend = requires(B& b) {
   { b.transport() } noexcept;
   { b.kernel() } noexcept;
-  requires std::is_lvalue_reference_v<decltype(b.transport())> && transport<std::remove_cvref_t<decltype(b.transport())>>;
+  requires std::is_lvalue_reference_v<decltype(b.transport())> &&
+               transport<std::remove_cvref_t<decltype(b.transport())>>;
   requires std::is_lvalue_reference_v<decltype(b.kernel())> && tile_kernel<std::remove_cvref_t<decltype(b.kernel())>>;
 };
 
@@ -112,7 +121,9 @@ using kernel_of = std::remove_cvref_t<decltype(std::declval<B&>().kernel())>;
 template <transport Transport, tile_kernel Kernel>
 class backend_pair {
  public:
-  constexpr backend_pair(Transport transport, Kernel kernel) : transport_(std::move(transport)), kernel_(std::move(kernel)) {}
+  constexpr backend_pair(Transport transport, Kernel kernel)
+      : transport_(std::move(transport)),
+        kernel_(std::move(kernel)) {}
 
   [[nodiscard]] constexpr Transport& transport() noexcept { return transport_; }
   [[nodiscard]] constexpr Kernel& kernel() noexcept { return kernel_; }

@@ -19,9 +19,9 @@ namespace libra {
 
 /// Runs one rank's program, call after call.
 ///
-/// Ops run in list order. An exchange is started when the list reaches it and waited for when an op needs it, so that it
-/// travels while the ops between are computed. Rounds in which other ranks exchange and this one does not are started
-/// empty, because all ranks of a pool start the same rounds.
+/// Ops run in list order. An exchange is started when the list reaches it and waited for when an op needs it, so that
+/// it travels while the ops between are computed. Rounds in which other ranks exchange and this one does not are
+/// started empty, because all ranks of a pool start the same rounds.
 ///
 /// `Ticket` is the transport's. The first call allocates nothing more than the constructor did.
 template <std::movable Ticket>
@@ -42,8 +42,8 @@ class executor {
 
   /// Runs the program once on the memory in `at`.
   ///
-  /// Errors: `run_error` naming the op when the program waits for what comes later or reads what is nowhere, and what the
-  /// transport and the kernel throw. Rounds may then be under way: abort the transport before freeing any memory.
+  /// Errors: `run_error` naming the op when the program waits for what comes later or reads what is nowhere, and what
+  /// the transport and the kernel throw. Rounds may then be under way: abort the transport before freeing any memory.
   template <transport Transport, tile_kernel Kernel, op_observer Observer = no_observer>
     requires std::same_as<Ticket, typename Transport::ticket>
   void run(Transport& transport, Kernel& kernel, bindings const& at, Observer&& observer = {}) {
@@ -129,12 +129,23 @@ class executor {
   void compute(op const& o, Kernel& kernel, bindings const& at, Observer& observer) {
     tell(observer, o, op_step::start);
     switch (o.kind) {
-      case op_kind::attend: kernel.attend(program_->tiles_of(o), at); break;
-      case op_kind::attend_backward: kernel.attend_backward(program_->tiles_of(o), at); break;
-      case op_kind::row_dot: kernel.row_dot(program_->dots_of(o), at); break;
-      case op_kind::clear: kernel.clear(program_->clears_of(o), at); break;
-      case op_kind::reduce: kernel.reduce(program_->reduces_of(o), program_->partials, at); break;
-      case op_kind::exchange: break;
+      case op_kind::attend:
+        kernel.attend(program_->tiles_of(o), at);
+        break;
+      case op_kind::attend_backward:
+        kernel.attend_backward(program_->tiles_of(o), at);
+        break;
+      case op_kind::row_dot:
+        kernel.row_dot(program_->dots_of(o), at);
+        break;
+      case op_kind::clear:
+        kernel.clear(program_->clears_of(o), at);
+        break;
+      case op_kind::reduce:
+        kernel.reduce(program_->reduces_of(o), program_->partials, at);
+        break;
+      case op_kind::exchange:
+        break;
     }
     ++finished_[index(o.on)];
     tell(observer, o, op_step::finish);

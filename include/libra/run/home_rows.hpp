@@ -13,8 +13,8 @@ namespace libra {
 
 namespace detail {
 
-/// Calls `visit(shard_row, dense_row, elements)` for each token of a region: the first element of its heads in the shard
-/// that `shard_of(rank)` returns and in a dense `[tokens, heads, head_dim]` tensor.
+/// Calls `visit(shard_row, dense_row, elements)` for each token of a region: the first element of its heads in the
+/// shard that `shard_of(rank)` returns and in a dense `[tokens, heads, head_dim]` tensor.
 template <class ShardOf, class T, class Visit>
 void for_each_home_row(pool_batch const& batch, region const& what, ShardOf shard_of, std::span<T> dense, Visit visit) {
   std::int64_t const channels = is_statistic(what.what) ? 1 : batch.shape.head_dim;

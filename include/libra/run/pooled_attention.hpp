@@ -57,14 +57,13 @@ struct attention_options {
 
 /// Attention over the packed sequences of one pool: what a training step calls in place of its own attention.
 ///
-/// Every rank of the pool has one, and all call `forward` and `backward` in the same order. Each passes the rows it holds
-/// outside attention and gets back the same rows' results; which rank computed them is the plan's affair. Rows of padding
-/// come out as zeros.
+/// Every rank of the pool has one, and all call `forward` and `backward` in the same order. Each passes the rows it
+/// holds outside attention and gets back the same rows' results; which rank computed them is the plan's affair. Rows of
+/// padding come out as zeros.
 ///
 /// The first call compares the ranks' plans; it and the constructor allocate, later calls with the same plan do not.
-/// Errors: a rank that throws makes the other ranks of the pool throw `run_error` with its message; the transport is of no
-/// use afterwards.
-/// Determinism: the same plan and backend give the same bits.
+/// Errors: a rank that throws makes the other ranks of the pool throw `run_error` with its message; the transport is of
+/// no use afterwards. Determinism: the same plan and backend give the same bits.
 template <backend Backend>
 class pooled_attention {
  public:
@@ -72,11 +71,15 @@ class pooled_attention {
 
   /// The backend's transport joins the ranks of the pool, numbered as in the plan.
   ///
-  /// Pre: `parts` outlives the operator. Errors: `input_error` when the plan is null or made for another number of ranks or
-  /// another element type.
+  /// Pre: `parts` outlives the operator. Errors: `input_error` when the plan is null or made for another number of
+  /// ranks or another element type.
   pooled_attention(Backend& parts, std::shared_ptr<pool_plan const> plan, attention_options const& options = {}) try
-      : parts_(&parts), plan_(checked(std::move(plan), parts)), options_(options), forward_(plan_->forward, rank()),
-        backward_(plan_->backward, rank()), workspace_(parts.kernel().allocate(workspace_bytes())),
+      : parts_(&parts),
+        plan_(checked(std::move(plan), parts)),
+        options_(options),
+        forward_(plan_->forward, rank()),
+        backward_(plan_->backward, rank()),
+        workspace_(parts.kernel().allocate(workspace_bytes())),
         delta_(parts.kernel().allocate(delta_bytes())) {
   } catch (std::exception const& e) {
     // The other ranks may be on their way to an exchange with this one.
@@ -141,7 +144,8 @@ class pooled_attention {
     std::int32_t const ranks = std::as_const(parts.transport()).ranks();
     for (pass const p : {pass::forward, pass::backward}) {
       auto const planned = plan->of(p).ranks.size();
-      require(planned == static_cast<std::size_t>(ranks), "plan is for ", planned, " ranks, the transport joins ", ranks);
+      require(planned == static_cast<std::size_t>(ranks), "plan is for ", planned, " ranks, the transport joins ",
+              ranks);
       element_bytes const& width = plan->of(p).width;
       require(width == kernel::width, "plan is for elements of ", width.activation, ", ", width.statistic, " and ",
               width.partial, " bytes (activations, statistics, partial sums), the kernel computes with ",

@@ -8,9 +8,9 @@ namespace libra {
 
 /// Rows of bytes at equal distances: all that a transport has to know of a region.
 ///
-/// Shape: row r is `[data + r * stride_bytes, data + r * stride_bytes + row_bytes)`. A row is one token of a region with
-/// all its heads, which lie side by side at home and in a workspace alike. The memory may be a device's: a view only
-/// computes addresses.
+/// Shape: row r is `[data + r * stride_bytes, data + r * stride_bytes + row_bytes)`. A row is one token of a region
+/// with all its heads, which lie side by side at home and in a workspace alike. The memory may be a device's: a view
+/// only computes addresses.
 template <class Byte>
 struct strided_rows {
   static_assert(std::is_same_v<std::remove_const_t<Byte>, std::byte>);

@@ -44,7 +44,8 @@ struct op_time {
 
 /// Records when each op of a rank ran.
 ///
-/// A kernel's op is timed around the call that issues it, an exchange from its start until the rank knows that it has finished.
+/// A kernel's op is timed around the call that issues it, an exchange from its start until the rank knows that it has
+/// finished.
 template <class Clock = std::chrono::steady_clock>
 class timeline {
  public:

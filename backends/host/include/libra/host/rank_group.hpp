@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string_view>
 
 namespace libra::host {
 
@@ -27,7 +26,7 @@ class rank_group {
   rank_group& operator=(rank_group const&) = delete;
 
   [[nodiscard]] std::int32_t size() const noexcept;
-  [[nodiscard]] bool failed() const noexcept;
+  [[nodiscard]] bool failed() const;
 
  private:
   friend class transport;
@@ -38,8 +37,8 @@ class rank_group {
 
 /// Calls `body(rank)` for every rank of the group, each on a thread of its own, and joins them.
 ///
-/// Errors: what the first rank to fail threw; it has made the others fail too. A rank that returns while another waits for
-/// it is a failure of the one that waits.
+/// Errors: what the first rank to fail threw; it has made the others fail too. A rank that returns while another waits
+/// for it is a failure of the one that waits.
 void run_ranks(rank_group& group, std::function<void(rank_id)> const& body);
 
 }  // namespace libra::host

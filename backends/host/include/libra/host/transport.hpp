@@ -27,7 +27,8 @@ class transport {
     std::int64_t sequence_{-1};
   };
 
-  /// Pre: `group` outlives the transport; one transport per rank. Errors: `input_error` when the group has no such rank.
+  /// Pre: `group` outlives the transport; one transport per rank. Errors: `input_error` when the group has no such
+  /// rank.
   transport(rank_group& group, rank_id rank);
 
   [[nodiscard]] rank_id rank() const noexcept { return rank_; }

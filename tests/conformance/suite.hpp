@@ -1,0 +1,379 @@
+#pragma once
+
+// The tests that every backend must pass. A backend brings a type `Ranks` with
+//
+//   - `backend`: its type;
+//   - `most_ranks`: how many ranks a pool may have;
+//   - `tolerance`: the largest error of outputs and of gradients, over the largest value of the tensor;
+//   - `operator()(ranks, body)`: calls `body(backend&)` as every rank of a new pool of so many, and throws what the
+//   first rank to
+//     fail threw; where ranks are processes, each calls it as its own.
+//
+// and then writes `LIBRA_CONFORMANCE(Ranks)`.
+
+#include "conformance/pool_case.hpp"
+
+#include <libra/core/error.hpp>
+#include <libra/dispatch/pooled.hpp>
+#include <libra/dispatch/ulysses.hpp>
+#include <libra/run/concept.hpp>
+#include <libra/run/pooled_attention.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace conformance {
+
+struct tolerance {
+  double output{};
+  double gradient{};
+
+  [[nodiscard]] double of(tensor t) const { return t == tensor::o || t == tensor::lse ? output : gradient; }
+};
+
+template <class Ranks>
+using kernel_of = libra::kernel_of<typename Ranks::backend>;
+template <class Ranks>
+using element_of = typename kernel_of<Ranks>::element;
+
+/// One rank's call: random inputs, and results that are not numbers until they are written.
+template <class Element>
+struct call {
+  home_tensors<Element> tensors;
+  std::vector<float> lse;
+
+  call(pool_batch const& batch, rank_id rank) {
+    libra::host::rank_tensors const random = libra::host::random_inputs(batch, rank, seed);
+    for (tensor const t : inputs) {
+      of(tensors, t).assign(random[t].begin(), random[t].end());
+    }
+    for (tensor const t : {tensor::o, tensor::dq, tensor::dk, tensor::dv}) {
+      of(tensors, t).assign(elements(batch, rank, t), static_cast<Element>(std::numeric_limits<float>::quiet_NaN()));
+    }
+    lse.assign(elements(batch, rank, tensor::lse), std::numeric_limits<float>::quiet_NaN());
+  }
+
+  [[nodiscard]] libra::forward_tensors<Element> forward() {
+    return {.q = of(tensors, tensor::q),
+            .k = of(tensors, tensor::k),
+            .v = of(tensors, tensor::v),
+            .o = of(tensors, tensor::o),
+            .lse = lse};
+  }
+  [[nodiscard]] libra::backward_tensors<Element> backward() {
+    return {.q = of(tensors, tensor::q),
+            .k = of(tensors, tensor::k),
+            .v = of(tensors, tensor::v),
+            .o = of(tensors, tensor::o),
+            .lse = lse,
+            .d_o = of(tensors, tensor::d_o),
+            .dq = of(tensors, tensor::dq),
+            .dk = of(tensors, tensor::dk),
+            .dv = of(tensors, tensor::dv)};
+  }
+  [[nodiscard]] home_tensors<float> results_as_float() const {
+    home_tensors<float> all;
+    for (tensor const t : results) {
+      auto const& values = of(tensors, t);
+      std::ranges::transform(values, std::back_inserter(of(all, t)), [](Element x) { return static_cast<float>(x); });
+    }
+    of(all, tensor::lse) = lse;
+    return all;
+  }
+};
+
+/// Runs a plan `times` times with one operator per rank. Shape: `[ranks]`; empty for ranks of other processes.
+template <class Ranks>
+std::vector<home_tensors<float>> run(std::shared_ptr<pool_plan const> const& what, int times = 1) {
+  std::vector<home_tensors<float>> all(static_cast<std::size_t>(what->batch.ranks()));
+  Ranks{}(what->batch.ranks(), [&](typename Ranks::backend& parts) {
+    libra::pooled_attention attention(parts, what);
+    for (int i = 0; i < times; ++i) {
+      call<element_of<Ranks>> c(what->batch, attention.rank());
+      attention.forward(c.forward());
+      attention.backward(c.backward());
+      all[attention.rank().index()] = c.results_as_float();
+    }
+  });
+  return all;
+}
+
+/// The bits that no plan may change: every sequence computed by one rank, then laid out as `batch` says.
+template <class Ranks>
+std::vector<home_tensors<float>> baseline(pool_batch const& batch) {
+  auto all = filled(batch, results, 0.0F);
+  for (std::int32_t s = 0; s < batch.slots; ++s) {
+    pool_batch const single = alone(batch, libra::slot_id(s));
+    auto const got = run<Ranks>(plan(single, libra::ulysses{}, {kernel_of<Ranks>::width, 1}));
+    for (tensor const t : results) {
+      auto const& whole = of(got.front(), t);
+      std::size_t at = 0;
+      for (std::int32_t c = 0; c < batch.home.cp; ++c) {
+        auto& shard = of(all[batch.rank_of(libra::slot_id(s), c).index()], t);
+        std::copy_n(whole.begin() + static_cast<std::ptrdiff_t>(at), shard.size(), shard.begin());
+        at += shard.size();
+      }
+    }
+  }
+  return all;
+}
+
+/// Compares element by element; returns what is wrong, or nothing.
+template <class Wrong>
+std::string first_wrong(home_tensors<float> const& got, tensor t, Wrong wrong) {
+  auto const& values = of(got, t);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (wrong(i, values[i])) {
+      return libra::message(name_of(t), " element ", i, " of ", values.size(), " is ", std::to_string(values[i]));
+    }
+  }
+  return {};
+}
+
+inline double largest(std::span<home_tensors<double> const> ranks, tensor t) {
+  double most = 0;
+  for (auto const& r : ranks) {
+    for (double const x : of(r, t)) {
+      most = std::max(most, std::abs(x));
+    }
+  }
+  return most;
+}
+
+/// A case with what must come out.
+template <class Ranks>
+struct expectation {
+  pool_batch batch;
+  std::vector<home_tensors<double>> exact;
+  std::vector<home_tensors<float>> bits;
+
+  explicit expectation(pool_batch const& b)
+      : batch(b),
+        exact(reference<element_of<Ranks>>(b)),
+        bits(baseline<Ranks>(b)) {}
+
+  void check(std::vector<home_tensors<float>> const& got) const {
+    for (std::size_t r = 0; r < got.size(); ++r) {
+      for (tensor const t : results) {
+        if (of(got[r], t).empty()) {
+          continue;
+        }
+        CAPTURE(r);
+        double const bound = Ranks::tolerance.of(t) * largest(exact, t);
+        CHECK(first_wrong(got[r], t, [&](std::size_t i, float x) {
+                return !(std::abs(static_cast<double>(x) - of(exact[r], t)[i]) <= bound);
+              }) == "");
+        if (t != tensor::dk && t != tensor::dv) {
+          CHECK(first_wrong(got[r], t, [&](std::size_t i, float x) { return x != of(bits[r], t)[i]; }) == "");
+        }
+      }
+    }
+  }
+};
+
+template <class Ranks, class Dispatcher>
+void check_waves(expectation<Ranks> const& expected, Dispatcher const& dispatch) {
+  for (std::int32_t waves = 1; waves <= 3; ++waves) {
+    CAPTURE(dispatch.name);
+    CAPTURE(waves);
+    expected.check(run<Ranks>(plan(expected.batch, dispatch, {kernel_of<Ranks>::width, waves})));
+  }
+}
+
+inline bool same_bits(std::vector<home_tensors<float>> const& a, std::vector<home_tensors<float>> const& b) {
+  return a == b;
+}
+
+/// A kernel that throws in its n-th batch of tiles on one rank.
+template <class Kernel>
+class failing_kernel : public Kernel {
+ public:
+  failing_kernel(Kernel base, int batches) : Kernel(std::move(base)), batches_(batches) {}
+
+  void attend(std::span<libra::tile_task const> tiles, libra::bindings const& at) {
+    count();
+    Kernel::attend(tiles, at);
+  }
+  void attend_backward(std::span<libra::tile_task const> tiles, libra::bindings const& at) {
+    count();
+    Kernel::attend_backward(tiles, at);
+  }
+
+ private:
+  void count() {
+    if (batches_-- == 0) {
+      throw std::domain_error("the planted failure");
+    }
+  }
+  int batches_;
+};
+
+/// What each rank threw: "run: ...", "input: ...", "other: ...", or nothing.
+template <class Ranks, class Body>
+std::vector<std::string> what_ranks_throw(std::int32_t ranks, Body body) {
+  std::vector<std::string> thrown(static_cast<std::size_t>(ranks));
+  try {
+    Ranks{}(ranks, [&](typename Ranks::backend& parts) {
+      std::string& mine = thrown[parts.transport().rank().index()];
+      try {
+        body(parts);
+      } catch (libra::run_error const& e) {
+        mine = libra::message("run: ", e.what());
+        throw;
+      } catch (libra::input_error const& e) {
+        mine = libra::message("input: ", e.what());
+        throw;
+      } catch (std::exception const& e) {
+        mine = libra::message("other: ", e.what());
+        throw;
+      }
+    });
+    CHECK_MESSAGE(false, "nobody threw");
+  } catch (std::exception const&) {
+  }
+  return thrown;
+}
+
+/// A pool in which every rank works for every other.
+inline pool_batch busy_batch(std::int32_t ranks) {
+  pool_batch batch;
+  batch.shape = {8, 2, 16, {}};
+  batch.home = {96, 1};
+  batch.slots = ranks;
+  for (std::int32_t s = 0; s < ranks; ++s) {
+    batch.segments.push_back(
+        {{libra::document_id(std::int64_t{s}), 0, s == 0 ? 96 : 8}, libra::sequence_id(s), libra::slot_id(s), 0});
+  }
+  return batch;
+}
+
+class stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+/// Far above what any of these tests needs, far below a hang.
+inline constexpr double bounded_seconds = 60;
+
+template <class Ranks>
+void check_results() {
+  libra::random_bits bits(7);
+  for (int i = 0; i < 24; ++i) {
+    pool_batch const batch = random_batch(bits, Ranks::most_ranks);
+    CAPTURE(i);
+    CAPTURE(describe(batch));
+    expectation<Ranks> const expected(batch);
+    check_waves(expected, libra::ulysses{});
+    check_waves(expected, libra::pooled{});
+  }
+}
+
+template <class Ranks>
+void check_repetition() {
+  libra::random_bits bits(11);
+  for (int i = 0; i < 6; ++i) {
+    pool_batch const batch = random_batch(bits, Ranks::most_ranks);
+    CAPTURE(describe(batch));
+    auto const p = plan(batch, libra::pooled{}, {kernel_of<Ranks>::width, 2});
+    auto const first = run<Ranks>(p);
+    CHECK(same_bits(first, run<Ranks>(p)));
+    CHECK(same_bits(first, run<Ranks>(p, 3)));
+  }
+}
+
+template <class Ranks>
+void check_fingerprint() {
+  std::int32_t const ranks = std::min(4, Ranks::most_ranks);
+  if (ranks < 2) {
+    return;
+  }
+  stopwatch const watch;
+  auto const ours = plan(busy_batch(ranks), libra::pooled{}, {kernel_of<Ranks>::width, 1});
+  auto const other = plan(busy_batch(ranks), libra::pooled{}, {kernel_of<Ranks>::width, 2});
+  auto const thrown = what_ranks_throw<Ranks>(ranks, [&](typename Ranks::backend& parts) {
+    bool const odd = parts.transport().rank() == rank_id(ranks - 1);
+    libra::pooled_attention attention(parts, odd ? other : ours);
+    call<element_of<Ranks>> c(ours->batch, attention.rank());
+    attention.forward(c.forward());
+  });
+  for (std::string const& what : thrown) {
+    CHECK(what.starts_with("run: plans differ"));
+    CHECK(what.find("on rank 0") != std::string::npos);
+    CHECK(what.find(libra::message("on rank ", ranks - 1)) != std::string::npos);
+    CHECK(what.find("program_forward") != std::string::npos);
+  }
+  CHECK(watch.seconds() < bounded_seconds);
+}
+
+template <class Ranks>
+void check_arguments() {
+  std::int32_t const ranks = std::min(4, Ranks::most_ranks);
+  stopwatch const watch;
+  auto const p = plan(busy_batch(ranks), libra::pooled{}, {kernel_of<Ranks>::width, 1});
+  auto const thrown = what_ranks_throw<Ranks>(ranks, [&](typename Ranks::backend& parts) {
+    libra::pooled_attention attention(parts, p);
+    call<element_of<Ranks>> c(p->batch, attention.rank());
+    auto arguments = c.forward();
+    if (attention.rank() == rank_id(ranks - 1)) {
+      arguments.k = arguments.k.first(5);
+    }
+    attention.forward(arguments);
+  });
+  for (std::int32_t r = 0; r < ranks; ++r) {
+    std::string const& what = thrown[static_cast<std::size_t>(r)];
+    CHECK(what.starts_with(r == ranks - 1 ? "input: " : "run: "));
+    CHECK(what.find("k has 5 elements, expected 3072 = 96 tokens x 2 heads x 16") != std::string::npos);
+  }
+  CHECK(watch.seconds() < bounded_seconds);
+}
+
+template <class Ranks>
+void check_failure() {
+  std::int32_t const ranks = std::min(4, Ranks::most_ranks);
+  auto const p = plan(busy_batch(ranks), libra::pooled{}, {kernel_of<Ranks>::width, 2});
+  for (int batches = 0; batches < 3; ++batches) {
+    CAPTURE(batches);
+    stopwatch const watch;
+    auto const thrown = what_ranks_throw<Ranks>(ranks, [&](typename Ranks::backend& parts) {
+      bool const fails = parts.transport().rank() == rank_id(0);
+      libra::backend_pair own(
+          std::move(parts.transport()),
+          failing_kernel(std::move(parts.kernel()), fails ? batches : std::numeric_limits<int>::max()));
+      libra::pooled_attention attention(own, p);
+      for (;;) {
+        call<element_of<Ranks>> c(p->batch, attention.rank());
+        attention.forward(c.forward());
+        attention.backward(c.backward());
+      }
+    });
+    for (std::int32_t r = 0; r < ranks; ++r) {
+      std::string const& what = thrown[static_cast<std::size_t>(r)];
+      CHECK(what.starts_with(r == 0 ? "other: " : "run: rank 0 failed: "));
+      CHECK(what.find("the planted failure") != std::string::npos);
+    }
+    CHECK(watch.seconds() < bounded_seconds);
+  }
+}
+
+}  // namespace conformance
+
+// clang-format off
+/// Defines the suite's test cases for a backend.
+#define LIBRA_CONFORMANCE(Ranks) \
+  TEST_CASE(#Ranks ": results equal the reference; o, lse and dq to the bit whatever the plan") { conformance::check_results<Ranks>(); } \
+  TEST_CASE(#Ranks ": the same plan gives the same bits again") { conformance::check_repetition<Ranks>(); } \
+  TEST_CASE(#Ranks ": ranks whose plans differ all say so") { conformance::check_fingerprint<Ranks>(); } \
+  TEST_CASE(#Ranks ": a rank with wrong arguments makes every rank throw") { conformance::check_arguments<Ranks>(); } \
+  TEST_CASE(#Ranks ": a kernel that throws makes every rank throw its message") { conformance::check_failure<Ranks>(); }
+// clang-format on
