@@ -3,8 +3,8 @@
 #include <libra/core/random.hpp>
 #include <libra/core/wide.hpp>
 
-#include <concepts>
 #include <compare>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -24,7 +24,8 @@ namespace libra {
 /// Pseudo-random bits with the same values on every compiler and platform.
 ///
 /// The standard library fixes its engines but not its distributions; this type brings both.
-/// Source: xoshiro256** (Blackman, Vigna, "Scrambled linear pseudorandom number generators", 2021), seeded by SplitMix64.
+/// Source: xoshiro256** (Blackman, Vigna, "Scrambled linear pseudorandom number generators", 2021), seeded by
+/// SplitMix64.
 class random_bits {
  public:
   using result_type = std::uint64_t;

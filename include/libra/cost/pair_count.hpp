@@ -1,7 +1,7 @@
 #pragma once
 
-#include <libra/cost/concept.hpp>
 #include <libra/core/checked.hpp>
+#include <libra/cost/concept.hpp>
 
 #include <string_view>
 
@@ -17,8 +17,8 @@ struct pair_count {
   [[nodiscard]] constexpr work operator()(tile_shape const& t) const {
     int128 const pairs = t.mask.pairs(t.q_begin, t.q_end, t.length) * t.heads;
     if (!fits_int64(pairs * 5)) {
-      throw range_error(message("work of rows [", t.q_begin, ", ", t.q_end, ") of a segment of ", t.length, " tokens times ",
-                                t.heads, " heads is ", pairs, " pairs, beyond 64 bits"));
+      throw range_error(message("work of rows [", t.q_begin, ", ", t.q_end, ") of a segment of ", t.length,
+                                " tokens times ", t.heads, " heads is ", pairs, " pairs, beyond 64 bits"));
     }
     return {static_cast<std::int64_t>(pairs * 2), static_cast<std::int64_t>(pairs * 5)};
   }

@@ -74,8 +74,8 @@ class roofline {
     int128 const mask = (static_cast<int128>(1) << fraction_bits) - 1;
     int128 const ps = (scaled >> fraction_bits) + ((scaled & mask) != 0 ? 1 : 0) + overhead;
     if (!fits_int64(ps)) {
-      throw range_error(message("work of rows [", t.q_begin, ", ", t.q_end, ") of a segment of ", t.length, " tokens times ",
-                                t.heads, " heads is ", ps, " ps, beyond 64 bits"));
+      throw range_error(message("work of rows [", t.q_begin, ", ", t.q_end, ") of a segment of ", t.length,
+                                " tokens times ", t.heads, " heads is ", ps, " ps, beyond 64 bits"));
     }
     return static_cast<std::int64_t>(ps);
   }

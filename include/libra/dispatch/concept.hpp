@@ -12,10 +12,11 @@ namespace libra {
 ///
 /// Covers every (query row, query head) of the batch exactly once in each pass, by ranks of the pool.
 template <class Dispatcher, class Cost>
-concept dispatcher_for = std::copy_constructible<Dispatcher> && cost_model<Cost> &&
-                         requires(Dispatcher const& dispatch, pool_batch const& batch, Cost const& cost, topology const& t) {
-                           { dispatch(batch, cost, t) } -> std::same_as<pool_dispatch>;
-                         };
+concept dispatcher_for =
+    std::copy_constructible<Dispatcher> && cost_model<Cost> &&
+    requires(Dispatcher const& dispatch, pool_batch const& batch, Cost const& cost, topology const& t) {
+      { dispatch(batch, cost, t) } -> std::same_as<pool_dispatch>;
+    };
 
 /// A dispatcher for every cost model, as far as a concept can ask: for the least one.
 template <class Dispatcher>

@@ -11,8 +11,8 @@ namespace libra {
 /// possible where it is.
 ///
 /// Each pass is dispatched by its own cost. Work stays on its home rank, then in its group, as far as the share
-/// allows; short documents stay first, since moving them costs most bytes for their work. The surplus is poured into the
-/// slack of the other ranks by the wrap-around rule, in units of at most a quarter percent of the share.
+/// allows; short documents stay first, since moving them costs most bytes for their work. The surplus is poured into
+/// the slack of the other ranks by the wrap-around rule, in units of at most a quarter percent of the share.
 ///
 /// Complexity: O(n log n) in the segments times key/value heads, plus O(ranks log window).
 /// Source: wrap-around rule: McNaughton, "Scheduling with deadlines and loss functions", 1959.

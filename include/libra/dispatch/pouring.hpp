@@ -62,7 +62,8 @@ class pouring {
   };
 
   [[nodiscard]] std::int64_t work_of(segment_id s, row_range rows, std::int32_t heads) const {
-    return cost_(tile_shape{rows.begin, rows.end, batch_.length(s), heads, batch_.shape.head_dim, batch_.shape.mask}).of(pass_);
+    return cost_(tile_shape{rows.begin, rows.end, batch_.length(s), heads, batch_.shape.head_dim, batch_.shape.mask})
+        .of(pass_);
   }
 
   /// The coarsest unit whose heaviest instance is at most a grain; else the finest.
@@ -76,7 +77,8 @@ class pouring {
       heads = (heads + 1) / 2;
       choices.push_back({16, heads});
     }
-    auto const longest = std::ranges::max_element(batch_.segments, {}, [](placed_segment const& s) { return s.what.length; });
+    auto const longest =
+        std::ranges::max_element(batch_.segments, {}, [](placed_segment const& s) { return s.what.length; });
     if (longest == batch_.segments.end()) {
       return choices.front();
     }
@@ -189,7 +191,8 @@ class pouring {
   }
 
   /// The largest multiple of the unit `end` with rows `[i.begin, end)` within `room`. Pre: the whole item is not.
-  [[nodiscard]] std::int64_t last_row_within(item const& i, int128 room, std::int32_t heads, std::int64_t length) const {
+  [[nodiscard]] std::int64_t last_row_within(item const& i, int128 room, std::int32_t heads,
+                                             std::int64_t length) const {
     std::int64_t fits = i.begin / unit_.rows;
     std::int64_t exceeds = (length + unit_.rows - 1) / unit_.rows;
     while (exceeds - fits > 1) {

@@ -10,7 +10,8 @@
 
 namespace libra {
 
-/// Head parallelism: rank c of a group computes query heads `[c * H / cp, (c + 1) * H / cp)` of all its sequence's rows.
+/// Head parallelism: rank c of a group computes query heads `[c * H / cp, (c + 1) * H / cp)` of all its sequence's
+/// rows.
 ///
 /// Query heads need not divide by the group; with fewer heads than ranks some stay idle, and the result counts them.
 /// A key/value head is sent to every rank that computes one of its query heads. Nothing leaves the group.

@@ -2,8 +2,8 @@
 
 #include <libra/core/error.hpp>
 #include <libra/io/file.hpp>
-#include <libra/io/lengths_text.hpp>
 #include <libra/io/in_quotes.hpp>
+#include <libra/io/lengths_text.hpp>
 
 #include <algorithm>
 #include <array>
@@ -34,9 +34,12 @@ namespace detail {
   };
   using namespace std::string_view_literals;
   constexpr std::array magics{
-      magic{"MMIDIDX\0\0"sv, "a Megatron-LM index (.idx)"}, magic{"TNTIDX\0\0"sv, "a fairseq index (.idx)"},
-      magic{"\x93NUMPY"sv, "a NumPy array (.npy)"},         magic{"PK\x03\x04"sv, "a zip archive (.npz, .zip)"},
-      magic{"\x1F\x8B"sv, "a gzip file"},                   magic{"PAR1"sv, "a Parquet file"},
+      magic{"MMIDIDX\0\0"sv, "a Megatron-LM index (.idx)"},
+      magic{"TNTIDX\0\0"sv, "a fairseq index (.idx)"},
+      magic{"\x93NUMPY"sv, "a NumPy array (.npy)"},
+      magic{"PK\x03\x04"sv, "a zip archive (.npz, .zip)"},
+      magic{"\x1F\x8B"sv, "a gzip file"},
+      magic{"PAR1"sv, "a Parquet file"},
   };
   for (auto const& [bytes, format] : magics) {
     if (content.starts_with(bytes)) return format;

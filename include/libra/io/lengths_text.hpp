@@ -29,7 +29,9 @@ struct length_options {
 
 namespace detail {
 
-[[nodiscard]] constexpr bool is_blank(char c) noexcept { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
+[[nodiscard]] constexpr bool is_blank(char c) noexcept {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
+}
 
 [[nodiscard]] constexpr std::string_view trimmed(std::string_view text) noexcept {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
@@ -59,7 +61,8 @@ namespace detail {
 /// Lines end in LF or CRLF. `name` stands for the text in messages. Complexity: linear, some 20 ns a line.
 /// Errors: `input_error` naming the line, the value and what was expected, for anything that is not a positive
 /// integer below 2^63 (or zero, with `skip_empty`). The list then holds the lines before it.
-inline void append_lengths(std::string_view text, std::string_view name, length_options const& options, length_list& list) {
+inline void append_lengths(std::string_view text, std::string_view name, length_options const& options,
+                           length_list& list) {
   text = detail::without_byte_order_mark(text);
   std::int64_t line = 0;
   while (!text.empty()) {
@@ -78,7 +81,8 @@ inline void append_lengths(std::string_view text, std::string_view name, length_
       std::string const place = message(name, ":", line);
       value = detail::length_from(entry, place);
       require(value >= 0, place, ": length is ", value, ", expected at least 1");
-      require(value > 0 || options.skip_empty, place, ": length is 0, expected at least 1 (skip-empty lets zeros pass)");
+      require(value > 0 || options.skip_empty, place,
+              ": length is 0, expected at least 1 (skip-empty lets zeros pass)");
       ++list.empty_documents;
     }
     list.lengths.push_back(value);

@@ -92,8 +92,8 @@ inline void write_placement(json_writer& json, plan_report const& report) {
   json.member("lower_bound_over_mean", plan.certificate.lower_bound_over_mean());
 }
 
-inline void write_tiles(json_writer& json, std::string_view key, std::vector<tile> const& tiles, pool_batch const& batch,
-                        document_origin const& origin) {
+inline void write_tiles(json_writer& json, std::string_view key, std::vector<tile> const& tiles,
+                        pool_batch const& batch, document_origin const& origin) {
   json.array(key, [&] {
     for (tile const& t : tiles) {
       placed_segment const& where = batch[t.segment];

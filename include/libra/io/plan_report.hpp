@@ -44,7 +44,7 @@ class plan_report {
   }
 
   /// Adds one pool. Pre: every pool of the plan once, by micro-step, then by pool: the fingerprint covers the order.
-  void add(pool_plan plan) {
+  void add(pool_plan plan, pool_locality const& locality) {
     wide_work& largest = largest_[plan.micro_step.index()];
     largest.forward = std::max(largest.forward, plan.certificate.makespan.forward);
     largest.backward = std::max(largest.backward, plan.certificate.makespan.backward);
@@ -56,13 +56,13 @@ class plan_report {
     max_ranks_per_exchange_ = std::max(max_ranks_per_exchange_, plan.dispatch.ranks_per_exchange);
     idle_ranks_ += plan.dispatch.idle_ranks;
 
-    locality_.local_rows += plan.locality.local_rows;
-    locality_.rows += plan.locality.rows;
-    locality_.local_work += plan.locality.local_work;
-    locality_.work += plan.locality.work;
+    locality_.local_rows += locality.local_rows;
+    locality_.rows += locality.rows;
+    locality_.local_work += locality.local_work;
+    locality_.work += locality.work;
     fingerprint_.add(plan.fingerprint.combined());
 
-    pools_.push_back({.micro_step = plan.micro_step, .pool = plan.pool, .certificate = plan.certificate});
+    pools_.push_back({plan.micro_step, plan.pool, plan.certificate, {}, {}});
     if (detail_ == report_detail::tiles) {
       pools_.back().batch = std::move(plan.batch);
       pools_.back().dispatch = std::move(plan.dispatch);

@@ -35,7 +35,8 @@ struct machine {
 
 /// Errors: `input_error` naming the first rate that is out of range.
 constexpr void validate(attention_rates const& r) {
-  require(r.forward_flop_per_second >= 1, "forward_flop_per_second is ", r.forward_flop_per_second, ", expected at least 1");
+  require(r.forward_flop_per_second >= 1, "forward_flop_per_second is ", r.forward_flop_per_second,
+          ", expected at least 1");
   require(r.backward_flop_per_second >= 1, "backward_flop_per_second is ", r.backward_flop_per_second,
           ", expected at least 1");
   require(r.forward_block_ps >= 0, "forward_block_ps is ", r.forward_block_ps, ", expected at least 0");
@@ -60,7 +61,8 @@ inline constexpr attention_rates hopper_flash_attention{
 /// Constants fixed for comparisons: 8 ranks a node, 48 GB/s between and 400 GB/s inside nodes, 25 / 10 us a round.
 inline constexpr machine h200_sxm{
     .name = "h200-sxm",
-    .source = "link constants fixed for comparisons; attention fitted to MagiAttention's cp_benchmark (FlashAttention-3)",
+    .source =
+        "link constants fixed for comparisons; attention fitted to MagiAttention's cp_benchmark (FlashAttention-3)",
     .links = {.ranks_per_node = 8,
               .node_bytes_per_second = 400'000'000'000,
               .network_bytes_per_second = 48'000'000'000,

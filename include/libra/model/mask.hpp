@@ -60,7 +60,8 @@ struct attention_mask {
   }
 
   /// The key range a tile of rows `[q_begin, q_end)` works on: `span` with its begin moved down to a key block.
-  [[nodiscard]] constexpr row_range panel(std::int64_t q_begin, std::int64_t q_end, std::int64_t length) const noexcept {
+  [[nodiscard]] constexpr row_range panel(std::int64_t q_begin, std::int64_t q_end,
+                                          std::int64_t length) const noexcept {
     row_range const seen = span(q_begin, q_end, length);
     return {seen.begin / key_block * key_block, seen.end};
   }

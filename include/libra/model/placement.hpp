@@ -57,7 +57,8 @@ struct placement {
     return std::span(at).subspan(m.index() * static_cast<std::size_t>(dp), static_cast<std::size_t>(dp));
   }
   /// The sequences of one pool of one micro-step, by slot.
-  [[nodiscard]] std::span<sequence_id const> pool(micro_step_id m, pool_id g, pool_partition const& pools) const noexcept {
+  [[nodiscard]] std::span<sequence_id const> pool(micro_step_id m, pool_id g,
+                                                  pool_partition const& pools) const noexcept {
     return step(m).subspan(static_cast<std::size_t>(pools.first_slot(g)), static_cast<std::size_t>(pools.slots(g)));
   }
 

@@ -34,7 +34,9 @@ struct pool_batch {
   std::vector<placed_segment> segments;
 
   [[nodiscard]] std::int32_t ranks() const noexcept { return slots * home.cp; }
-  [[nodiscard]] rank_id rank_of(slot_id slot, std::int32_t c) const noexcept { return rank_id(slot.value * home.cp + c); }
+  [[nodiscard]] rank_id rank_of(slot_id slot, std::int32_t c) const noexcept {
+    return rank_id(slot.value * home.cp + c);
+  }
   [[nodiscard]] placed_segment const& operator[](segment_id s) const noexcept { return segments[s.index()]; }
   [[nodiscard]] std::int64_t length(segment_id s) const noexcept { return segments[s.index()].what.length; }
   [[nodiscard]] std::int64_t local_tokens(rank_id r) const noexcept { return home.local_tokens(r.value % home.cp); }

@@ -20,7 +20,8 @@ struct tile_shape {
 
 /// A sequence-head tile and the rank that computes it.
 ///
-/// Heads are query heads `[head_begin, head_end)`, all of one key/value head; rows count from the segment's first token.
+/// Heads are query heads `[head_begin, head_end)`, all of one key/value head; rows count from the segment's first
+/// token.
 struct tile {
   segment_id segment;
   rank_id rank;

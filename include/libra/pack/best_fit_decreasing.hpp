@@ -19,8 +19,8 @@ namespace libra {
 /// Packs the longest documents first, each into the fullest sequence that still holds it.
 ///
 /// Uses at most 11/9 of the fewest possible sequences, plus one. Documents of equal length are taken by position, equal
-/// sequences by number. Numbering: a sequence is opened by its longest piece, and sequences are numbered by the position
-/// of that piece, which mixes heavy and light ones as the list does. Complexity: O(n log n) in the pieces.
+/// sequences by number. Numbering: a sequence is opened by its longest piece, and sequences are numbered by the
+/// position of that piece, which mixes heavy and light ones as the list does. Complexity: O(n log n) in the pieces.
 /// Source: best fit decreasing (Johnson, "Near-optimal bin packing algorithms", 1973).
 struct best_fit_decreasing {
   static constexpr std::string_view name = "best_fit_decreasing";
@@ -34,7 +34,7 @@ struct best_fit_decreasing {
     auto const order = longest_first_order(pieces);
 
     std::vector<std::size_t> sequence_of(pieces.size());
-    std::vector<std::size_t> opener;  // by sequence, in the order of opening
+    std::vector<std::size_t> opener;                      // by sequence, in the order of opening
     std::set<std::pair<std::int64_t, std::size_t>> open;  // (room, sequence)
     for (std::size_t const p : order) {
       std::int64_t const length = pieces[p].length;

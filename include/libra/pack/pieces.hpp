@@ -21,8 +21,8 @@ namespace libra {
   if (length <= window_tokens || when_overlong == overlong::split) {
     return length;
   }
-  require(when_overlong == overlong::truncate, "document ", i, " has ", length, " tokens, expected at most the window of ",
-          window_tokens);
+  require(when_overlong == overlong::truncate, "document ", i, " has ", length,
+          " tokens, expected at most the window of ", window_tokens);
   return window_tokens;
 }
 
@@ -30,8 +30,9 @@ namespace libra {
 /// whole window. Adds the tokens, the truncated tokens and the split documents to `counts`.
 ///
 /// Errors: those of `packed_tokens`. Complexity: linear in the number of pieces.
-[[nodiscard]] inline std::vector<segment> window_pieces(std::span<std::int64_t const> lengths, std::int64_t window_tokens,
-                                                        overlong when_overlong, packing& counts) {
+[[nodiscard]] inline std::vector<segment> window_pieces(std::span<std::int64_t const> lengths,
+                                                        std::int64_t window_tokens, overlong when_overlong,
+                                                        packing& counts) {
   require(window_tokens >= 1, "window is ", window_tokens, " tokens, expected at least 1");
   std::vector<segment> pieces;
   pieces.reserve(lengths.size());

@@ -17,8 +17,8 @@ namespace libra {
   validate(l);
   require(pools.dp() == l.dp, "pools cover ", pools.dp(), " slots, expected dp ", l.dp);
   auto const per_batch = static_cast<std::size_t>(l.sequences_per_batch());
-  require(sequences >= per_batch, "the list packs into ", sequences, " sequences, expected at least dp * micro_steps = ",
-          per_batch);
+  require(sequences >= per_batch, "the list packs into ", sequences,
+          " sequences, expected at least dp * micro_steps = ", per_batch);
   placement placed{.dp = l.dp, .micro_steps = l.micro_steps, .at = {}};
   placed.at.resize(sequences / per_batch * per_batch);
   for (std::size_t s = 0; s < placed.at.size(); ++s) {

@@ -14,10 +14,10 @@ namespace libra {
 /// Permutes the sequences of each global batch over its slots and leaves an unfilled last batch out.
 /// Pre: `work` holds at least one global batch.
 template <class Placer>
-concept placer = std::copy_constructible<Placer> &&
-                 requires(Placer const& place, std::span<int128 const> work, layout const& l, pool_partition const& pools) {
-                   { place(work, l, pools) } -> std::same_as<placement>;
-                 };
+concept placer = std::copy_constructible<Placer> && requires(Placer const& place, std::span<int128 const> work,
+                                                             layout const& l, pool_partition const& pools) {
+  { place(work, l, pools) } -> std::same_as<placement>;
+};
 
 namespace archetype {
 

@@ -13,7 +13,7 @@ namespace libra {
 
 /// A group of slots to be filled with sequences: the slots' places in `placement::at`, and the work it holds so far.
 struct bin {
-  std::size_t first{};     ///< index of its first slot
+  std::size_t first{};  ///< index of its first slot
   std::int32_t slots{};
   std::int32_t filled{};
   int128 load{};

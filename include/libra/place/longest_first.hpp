@@ -43,9 +43,8 @@ struct longest_first {
     fill_longest_first(batch, work, bins, filled);
 
     // One step waits for its heaviest pool, so the heaviest pools of each size share the first step, and so on.
-    std::ranges::stable_sort(bins, [](bin const& a, bin const& b) {
-      return a.slots != b.slots ? a.slots > b.slots : bin::lighter(b, a);
-    });
+    std::ranges::stable_sort(
+        bins, [](bin const& a, bin const& b) { return a.slots != b.slots ? a.slots > b.slots : bin::lighter(b, a); });
     std::int32_t const largest = bins.front().slots;
     auto large = bins.begin();
     auto small = std::ranges::find_if(bins, [&](bin const& b) { return b.slots < largest; });

@@ -3,6 +3,7 @@
 #include <libra/place/batches.hpp>
 #include <libra/place/concept.hpp>
 #include <libra/place/fill.hpp>
+#include <libra/place/refine.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,23 +16,33 @@
 
 namespace libra {
 
-/// Complementary sequences share a pool, over the whole global batch: first the micro-steps, then the pools inside each.
+/// Complementary sequences share a pool, over the whole global batch: first the micro-steps, then the pools inside
+/// each.
 ///
-/// A micro-step waits for its heaviest pool, and an outlier's pool is at least as heavy as the outlier with the lightest
-/// company. So the step that takes the heaviest sequence left also takes the next heaviest, until all its pools can
-/// reach that level, and fills up with the lightest; inside the step `fill_longest_first` levels the pools. How far
-/// beyond the level a step goes is tried for a few values, and the placement with the least makespan is kept.
+/// A micro-step waits for its heaviest pool, and an outlier's pool is at least as heavy as the outlier with the
+/// lightest company. So the step that takes the heaviest sequence left also takes the next heaviest, until all its
+/// pools can reach that level, and fills up with the lightest; inside the step `fill_longest_first` levels the pools.
+/// How far beyond the level a step goes is tried for a few values, and the placement with the least makespan is kept
+/// and refined by exchanges.
 ///
-/// Complexity: O(n log n) in the sequences. Determinism: integers, ties by lowest number.
+/// Complexity: O(n log n) in the sequences, plus the refinement's budget. Determinism: integers, ties by lowest number.
 struct variance_reduced {
   static constexpr std::string_view name = "variance_reduced";
+
+  /// Pairs of sequences that may be weighed for an exchange, per global batch; 0 leaves the levelled pools as they are.
+  std::int64_t refine_pairs{1'000'000};
 
   [[nodiscard]] placement operator()(std::span<int128 const> work, layout const& l, pool_partition const& pools) const {
     placement placed = packed_order(work.size(), l, pools);
     auto const per_batch = static_cast<std::size_t>(l.sequences_per_batch());
     batch_placer batch(work, l, pools);
+    exchange_refiner refiner(work, pools, static_cast<std::size_t>(l.micro_steps));
     for (std::size_t first = 0; first < placed.at.size(); first += per_batch) {
-      batch.place(std::span(placed.at).subspan(first, per_batch));
+      std::span<sequence_id> const at = std::span(placed.at).subspan(first, per_batch);
+      batch.place(at);
+      if (refine_pairs > 0) {
+        refiner.refine(at, refine_pairs);
+      }
     }
     return placed;
   }
@@ -40,7 +51,10 @@ struct variance_reduced {
   class batch_placer {
    public:
     batch_placer(std::span<int128 const> work, layout const& l, pool_partition const& pools)
-        : work_(work), pools_(pools), dp_(static_cast<std::size_t>(l.dp)), steps_(static_cast<std::size_t>(l.micro_steps)) {}
+        : work_(work),
+          pools_(pools),
+          dp_(static_cast<std::size_t>(l.dp)),
+          steps_(static_cast<std::size_t>(l.micro_steps)) {}
 
     /// Replaces the packed order of one global batch by the best of the candidates.
     void place(std::span<sequence_id> batch) {

@@ -19,13 +19,13 @@ namespace libra {
 
 /// Certifies a placement: what it achieves, what Ulysses would in packed order, and what no placement can beat.
 ///
-/// The bound, per global batch of work W with heaviest sequence w, largest pool p and the dp heaviest sequences' work S:
-/// every step is at least its mean, and the step that holds w is at least w / p while the others hold at least W - S.
-/// So the makespan is at least max(W / dp, w / p + (W - S) / dp).
+/// The bound, per global batch of work W with heaviest sequence w, largest pool p and the dp heaviest sequences' work
+/// S: every step is at least its mean, and the step that holds w is at least w / p while the others hold at least W -
+/// S. So the makespan is at least max(W / dp, w / p + (W - S) / dp).
 ///
 /// Errors: `range_error` beyond 128 bits. Complexity: O(n) expected in the sequences.
-[[nodiscard]] inline placement_certificate certify(std::span<int128 const> work, layout const& l, pool_partition const& pools,
-                                                   placement const& placed) {
+[[nodiscard]] inline placement_certificate certify(std::span<int128 const> work, layout const& l,
+                                                   pool_partition const& pools, placement const& placed) {
   std::int32_t const largest = pools.largest();
   std::int32_t smallest = largest;
   for (std::int32_t g = 0; g < pools.size(); ++g) {
@@ -75,8 +75,9 @@ template <cost_model Cost>
 [[nodiscard]] pool_certificate certify(pool_batch const& batch, pool_dispatch const& dispatch, Cost const& cost) {
   wide_work whole;
   for (placed_segment const& s : batch.segments) {
-    whole += scaled(cost(tile_shape{0, s.what.length, s.what.length, batch.shape.group(), batch.shape.head_dim, batch.shape.mask}),
-                    batch.shape.kv_heads);
+    whole += scaled(
+        cost(tile_shape{0, s.what.length, s.what.length, batch.shape.group(), batch.shape.head_dim, batch.shape.mask}),
+        batch.shape.kv_heads);
   }
   std::vector<wide_work> ranks(static_cast<std::size_t>(batch.ranks()));
   pool_certificate certificate;

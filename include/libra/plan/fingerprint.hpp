@@ -23,10 +23,10 @@ struct placement_fingerprint {
 
 /// What the ranks of one pool must agree on before their first exchange.
 struct pool_fingerprint {
-  digest batch;             ///< the pool's segments and where they lie
+  digest batch;  ///< the pool's segments and where they lie
   digest tiles_forward;
   digest tiles_backward;
-  digest program_forward;   ///< every rank's ops, transfers and memory plan
+  digest program_forward;  ///< every rank's ops, transfers and memory plan
   digest program_backward;
 
   [[nodiscard]] constexpr digest combined() const noexcept {

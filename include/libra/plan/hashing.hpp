@@ -33,7 +33,11 @@ inline void add_to(hasher& h, attention_shape const& s) noexcept {
   h.add(s.q_heads).add(s.kv_heads).add(s.head_dim).add(static_cast<std::uint8_t>(s.mask.kind)).add(s.mask.width_tokens);
 }
 inline void add_to(hasher& h, topology const& t) noexcept {
-  h.add(t.ranks_per_node).add(t.node_bytes_per_second).add(t.network_bytes_per_second).add(t.node_latency_ps).add(t.network_latency_ps);
+  h.add(t.ranks_per_node)
+      .add(t.node_bytes_per_second)
+      .add(t.network_bytes_per_second)
+      .add(t.node_latency_ps)
+      .add(t.network_latency_ps);
 }
 inline void add_to(hasher& h, element_bytes const& w) noexcept { h.add(w.activation).add(w.statistic).add(w.partial); }
 inline void add_to(hasher& h, segment const& s) noexcept { h.add(s.document.value).add(s.offset).add(s.length); }

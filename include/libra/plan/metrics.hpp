@@ -29,9 +29,9 @@ struct pool_traffic {
       auto const sum = [&](std::vector<transfer> const& transfers) {
         std::int64_t bytes = 0;
         for (transfer const& t : transfers) {
-          bytes += t.peer.index() == r
-                       ? 0
-                       : t.what.tokens.size() * t.what.heads() * wire_row_bytes(t.what.what, plan.batch.shape, p->width);
+          bytes += t.peer.index() == r ? 0
+                                       : t.what.tokens.size() * t.what.heads() *
+                                             wire_row_bytes(t.what.what, plan.batch.shape, p->width);
         }
         return bytes;
       };

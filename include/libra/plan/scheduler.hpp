@@ -41,14 +41,16 @@ class scheduler {
 
   /// Packs and places `lengths`. Shape: `[documents]`. Units: tokens.
   ///
-  /// Errors: `input_error` for a layout, shape or length that cannot be used, and when the list packs into less than one
-  /// global batch; `range_error` for work beyond the integers. Complexity: O(n log n) in documents and sequences.
-  [[nodiscard]] batch_plan plan(std::span<std::int64_t const> lengths, layout const& l, plan_options const& options = {}) const {
+  /// Errors: `input_error` for a layout, shape or length that cannot be used, and when the list packs into less than
+  /// one global batch; `range_error` for work beyond the integers. Complexity: O(n log n) in documents and sequences.
+  [[nodiscard]] batch_plan plan(std::span<std::int64_t const> lengths, layout const& l,
+                                plan_options const& options = {}) const {
     return place(lengths, pack(lengths, l, options), l, options);
   }
 
   /// The first half of `plan`: the packed sequences, arranged for their homes.
-  [[nodiscard]] packing pack(std::span<std::int64_t const> lengths, layout const& l, plan_options const& options = {}) const {
+  [[nodiscard]] packing pack(std::span<std::int64_t const> lengths, layout const& l,
+                             plan_options const& options = {}) const {
     validate(l);
     validate(options.shape);
     validate(options.links);
@@ -94,8 +96,8 @@ class scheduler {
     lowering_options const options{batch.options.width, batch.options.waves};
     result.forward = lower(result.batch, result.dispatch.forward, pass::forward, options);
     result.backward = lower(result.batch, result.dispatch.backward, pass::backward, options);
-    result.fingerprint = {digest_of(result.batch), digest_of(result.dispatch.forward), digest_of(result.dispatch.backward),
-                          digest_of(result.forward), digest_of(result.backward)};
+    result.fingerprint = {digest_of(result.batch), digest_of(result.dispatch.forward),
+                          digest_of(result.dispatch.backward), digest_of(result.forward), digest_of(result.backward)};
     return result;
   }
 
@@ -105,7 +107,8 @@ class scheduler {
   [[nodiscard]] wide_work work_of(std::span<segment const> sequence, attention_shape const& shape) const {
     wide_work sum;
     for (segment const& s : sequence) {
-      sum += scaled(cost_(tile_shape{0, s.length, s.length, shape.group(), shape.head_dim, shape.mask}), shape.kv_heads);
+      sum +=
+          scaled(cost_(tile_shape{0, s.length, s.length, shape.group(), shape.head_dim, shape.mask}), shape.kv_heads);
     }
     return sum;
   }
@@ -117,7 +120,11 @@ class scheduler {
     add_to(h, options.links);
     add_to(h, options.width);
     h.add(options.arrange).add(options.waves);
-    h.add(policy_name(pack_)).add(policy_name(pools_)).add(policy_name(place_)).add(policy_name(dispatch_)).add(policy_name(cost_));
+    h.add(policy_name(pack_))
+        .add(policy_name(pools_))
+        .add(policy_name(place_))
+        .add(policy_name(dispatch_))
+        .add(policy_name(cost_));
     return h.finish();
   }
 

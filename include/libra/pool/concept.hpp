@@ -13,9 +13,10 @@ namespace libra {
 /// Cuts the slots of a micro-step into `ceil(dp / pool)` pools of consecutive slots whose sizes differ by at most one,
 /// none above `pool`.
 template <class Pools>
-concept pool_partitioner = std::copy_constructible<Pools> && requires(Pools const& pools, layout const& l, topology const& t) {
-  { pools(l, t) } -> std::same_as<pool_partition>;
-};
+concept pool_partitioner =
+    std::copy_constructible<Pools> && requires(Pools const& pools, layout const& l, topology const& t) {
+      { pools(l, t) } -> std::same_as<pool_partition>;
+    };
 
 namespace archetype {
 

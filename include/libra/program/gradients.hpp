@@ -20,9 +20,9 @@ struct gradient_piece {
   segment_id segment;
   std::int32_t kv_head{};
   rank_id from;
-  std::size_t panel{};              ///< of `from`
+  std::size_t panel{};  ///< of `from`
   row_range tokens;
-  std::int64_t local{};             ///< home row of `tokens.begin`
+  std::int64_t local{};               ///< home row of `tokens.begin`
   std::size_t blocks[2]{none, none};  ///< where the home receives it; none when it is its own
 };
 
@@ -51,8 +51,8 @@ inline void join_gradient_panels(pool_batch const& batch, std::vector<rank_tiles
 /// Cuts every rank's partial panels at the homes' boundaries.
 ///
 /// Shape: `[ranks]`, by home; each row by segment, kv head, contributing rank and token.
-[[nodiscard]] inline std::vector<std::vector<gradient_piece>> gradient_pieces_by_home(pool_batch const& batch,
-                                                                                      std::vector<rank_tiles> const& ranks) {
+[[nodiscard]] inline std::vector<std::vector<gradient_piece>> gradient_pieces_by_home(
+    pool_batch const& batch, std::vector<rank_tiles> const& ranks) {
   std::vector<std::vector<gradient_piece>> homes(ranks.size());
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     for (std::size_t p = 0; p < ranks[r].gradients.size(); ++p) {
@@ -63,9 +63,8 @@ inline void join_gradient_panels(pool_batch const& batch, std::vector<rank_tiles
     }
   }
   for (auto& pieces : homes) {
-    std::ranges::stable_sort(pieces, {}, [](gradient_piece const& g) {
-      return std::tuple(g.segment, g.kv_head, g.from, g.tokens.begin);
-    });
+    std::ranges::stable_sort(
+        pieces, {}, [](gradient_piece const& g) { return std::tuple(g.segment, g.kv_head, g.from, g.tokens.begin); });
   }
   return homes;
 }
@@ -99,10 +98,11 @@ void list_reduces(std::span<gradient_piece const> pieces, std::int64_t row_bytes
         }
         auto const end = static_cast<std::uint32_t>(out.partials.size());
         if (end > begin) {
-          out.reduces.push_back({{partial_sums[i], first->segment, first->kv_head, first->kv_head + 1, {cuts[c], cuts[c + 1]}},
-                                 location::home(local),
-                                 begin,
-                                 end});
+          out.reduces.push_back(
+              {{partial_sums[i], first->segment, first->kv_head, first->kv_head + 1, {cuts[c], cuts[c + 1]}},
+               location::home(local),
+               begin,
+               end});
         }
       }
     }

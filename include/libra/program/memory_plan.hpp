@@ -13,9 +13,9 @@ namespace libra {
 /// A rank's workspace, laid out before anything runs.
 ///
 /// Every block lives from the op that first writes it to the op that last uses it. Blocks may share bytes when one's
-/// last op is certainly finished before the other's first op starts. Blocks of equal lifetime form one run, and runs are
-/// placed first fit. Complexity: linear in the blocks, quadratic in the distinct lifetimes, of which there are a few per
-/// wave.
+/// last op is certainly finished before the other's first op starts. Blocks of equal lifetime form one run, and runs
+/// are placed first fit. Complexity: linear in the blocks, quadratic in the distinct lifetimes, of which there are a
+/// few per wave.
 class memory_plan {
  public:
   static constexpr std::int64_t alignment = 64;
@@ -38,7 +38,8 @@ class memory_plan {
     for (std::size_t r = 0; r < runs_.size(); ++r) {
       taken.clear();
       for (std::size_t other = 0; other < r; ++other) {
-        bool const apart = order.before(runs_[other].last, runs_[r].first) || order.before(runs_[r].last, runs_[other].first);
+        bool const apart =
+            order.before(runs_[other].last, runs_[r].first) || order.before(runs_[r].last, runs_[other].first);
         if (!apart) {
           taken.emplace_back(runs_[other].offset, runs_[other].offset + runs_[other].bytes);
         }

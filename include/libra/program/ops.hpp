@@ -47,11 +47,13 @@ struct element_bytes {
   return has_kv_heads(t) ? shape.kv_heads : shape.q_heads;
 }
 /// Bytes of one (row, head) of a tensor at home.
-[[nodiscard]] constexpr std::int64_t home_row_bytes(tensor t, attention_shape const& shape, element_bytes const& width) noexcept {
+[[nodiscard]] constexpr std::int64_t home_row_bytes(tensor t, attention_shape const& shape,
+                                                    element_bytes const& width) noexcept {
   return is_statistic(t) ? width.statistic : std::int64_t{shape.head_dim} * width.activation;
 }
 /// Bytes of one (row, head) of a tensor in a workspace and on the wire.
-[[nodiscard]] constexpr std::int64_t wire_row_bytes(tensor t, attention_shape const& shape, element_bytes const& width) noexcept {
+[[nodiscard]] constexpr std::int64_t wire_row_bytes(tensor t, attention_shape const& shape,
+                                                    element_bytes const& width) noexcept {
   return is_partial_sum(t) ? std::int64_t{shape.head_dim} * width.partial : home_row_bytes(t, shape, width);
 }
 
@@ -130,7 +132,8 @@ struct region_task {
 };
 inline constexpr segment_id no_segment{-1};
 
-/// A sum of partial gradients: home region `what` at `into` becomes the sum, in order, of `program::partials[first, last)`.
+/// A sum of partial gradients: home region `what` at `into` becomes the sum, in order, of `program::partials[first,
+/// last)`.
 struct reduce_task {
   region what;
   location into;
@@ -156,7 +159,8 @@ enum class queue : std::uint8_t { fetch, compute, deliver };
 inline constexpr std::size_t queue_count = 3;
 
 [[nodiscard]] constexpr std::string_view name_of(op_kind k) noexcept {
-  constexpr std::array<std::string_view, 6> names{"exchange", "attend", "attend_backward", "row_dot", "clear", "reduce"};
+  constexpr std::array<std::string_view, 6> names{"exchange", "attend", "attend_backward",
+                                                  "row_dot",  "clear",  "reduce"};
   return names[static_cast<std::size_t>(k)];
 }
 [[nodiscard]] constexpr std::string_view name_of(queue q) noexcept {
@@ -209,7 +213,9 @@ struct program {
   [[nodiscard]] std::span<region_task const> clears_of(op const& o) const { return slice(clears, o.items); }
   [[nodiscard]] std::span<region_task const> dots_of(op const& o) const { return slice(dots, o.items); }
   [[nodiscard]] std::span<reduce_task const> reduces_of(op const& o) const { return slice(reduces, o.items); }
-  [[nodiscard]] std::span<location const> partials_of(reduce_task const& r) const { return slice(partials, {r.first, r.last}); }
+  [[nodiscard]] std::span<location const> partials_of(reduce_task const& r) const {
+    return slice(partials, {r.first, r.last});
+  }
 
   friend bool operator==(program const&, program const&) = default;
 

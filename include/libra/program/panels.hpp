@@ -62,8 +62,8 @@ template <class Uses, class Assign>
   std::vector<panel> panels;
   for (std::size_t const i : order) {
     tile_ref& t = tiles[i];
-    bool const joins = !panels.empty() && panels.back().segment == t.what.segment && panels.back().kv_head == t.kv_head &&
-                       t.keys.begin <= panels.back().keys.end;
+    bool const joins = !panels.empty() && panels.back().segment == t.what.segment &&
+                       panels.back().kv_head == t.kv_head && t.keys.begin <= panels.back().keys.end;
     if (joins) {
       panel& last = panels.back();
       last.keys.end = std::max(last.keys.end, t.keys.end);
@@ -86,6 +86,15 @@ template <class Uses, class Assign>
   for (tile const& t : tiles) {
     require(t.rank.value >= 0 && t.rank.value < batch.ranks(), "tile of segment ", t.segment.value, " is on rank ",
             t.rank.value, ", expected 0 to ", batch.ranks() - 1);
+    require(t.segment.value >= 0 && t.segment.index() < batch.segments.size(), "tile names segment ", t.segment.value,
+            ", expected 0 to ", static_cast<std::int64_t>(batch.segments.size()) - 1);
+    require(0 <= t.q_begin && t.q_begin < t.q_end && t.q_end <= batch.length(t.segment), "tile of segment ",
+            t.segment.value, " has rows [", t.q_begin, ", ", t.q_end, "), expected some of [0, ",
+            batch.length(t.segment), ")");
+    require(0 <= t.head_begin && t.head_begin < t.head_end && t.head_end <= batch.shape.q_heads &&
+                t.head_begin / batch.shape.group() == (t.head_end - 1) / batch.shape.group(),
+            "tile of segment ", t.segment.value, " has heads [", t.head_begin, ", ", t.head_end,
+            "), expected query heads of one key/value head");
     row_range const keys = batch.shape.mask.panel(t.q_begin, t.q_end, batch.length(t.segment));
     auto const held = [&](row_range tokens) {
       return batch.home_of(t.segment, tokens.begin) == t.rank && batch.one_home(t.segment, tokens);

@@ -15,7 +15,8 @@ namespace libra::detail {
 /// A rank's ops without their items, and where each is in the list (`none` when the rank has no such op).
 ///
 /// The input round of wave w + 1 travels while wave w is computed and the results of wave w - 1 return. Round w + 2
-/// waits for wave w, and wave w + 2 for the return of wave w: two waves' blocks are alive at a time, whatever the speeds.
+/// waits for wave w, and wave w + 2 for the return of wave w: two waves' blocks are alive at a time, whatever the
+/// speeds.
 class skeleton {
  public:
   /// What the rank has to do beside exchanging; `waves` counts the rounds of the whole pool.
@@ -28,7 +29,9 @@ class skeleton {
   };
 
   skeleton(needs const& n, op_kind attend_kind)
-      : fetch(static_cast<std::size_t>(n.waves) + 1, none), attend(fetch), deliver(fetch) {
+      : fetch(static_cast<std::size_t>(n.waves) + 1, none),
+        attend(fetch),
+        deliver(fetch) {
     dot = n.dots ? push(op_kind::row_dot, queue::compute, {}) : none;
     clear = n.clears ? push(op_kind::clear, queue::compute, {}) : none;
     std::size_t const waves = fetch.size() - 1;

@@ -58,7 +58,8 @@ class tracked_memory {
       std::int64_t const end = at + (part.tokens.end - what.tokens.begin) * stride;
       for_each_cell(begin, end, [&](std::int64_t, cell& c) { check_exclusive(by, c, what); });
       cells_.erase(cells_.lower_bound(begin), cells_.lower_bound(end));
-      cells_.emplace(begin, cell{end, what, at - what.tokens.begin * stride, stride, part.signature, by.op, {-1, -1, -1}});
+      cells_.emplace(begin,
+                     cell{end, what, at - what.tokens.begin * stride, stride, part.signature, by.op, {-1, -1, -1}});
     }
   }
 
@@ -66,8 +67,8 @@ class tracked_memory {
   std::vector<signed_rows> read(access by, std::int64_t at, std::int64_t stride, region const& what) {
     std::vector<signed_rows> parts;
     visit_present(at, stride, what, [&](row_range tokens, cell& c) {
-      expect(c.writer == written_before || by.order->before(c.writer, by.op), "reads ", describe(what),
-             ", which op ", c.writer, " may still be writing");
+      expect(c.writer == written_before || by.order->before(c.writer, by.op), "reads ", describe(what), ", which op ",
+             c.writer, " may still be writing");
       // Queues run in order, so the latest reader of each stands for all.
       auto& reader = c.readers[by.queue];
       reader = std::max(reader, static_cast<std::int64_t>(by.op));
@@ -106,8 +107,8 @@ class tracked_memory {
  private:
   struct cell {
     std::int64_t end{};
-    region what;              ///< tokens are not used: `origin` tells which row an address holds
-    std::int64_t origin{};    ///< address of token 0
+    region what;            ///< tokens are not used: `origin` tells which row an address holds
+    std::int64_t origin{};  ///< address of token 0
     std::int64_t stride{};
     std::uint64_t signature{};
     std::size_t writer{};
@@ -145,8 +146,9 @@ class tracked_memory {
     std::int64_t const end = at + what.tokens.size() * stride;
     for_each_cell(at, end, [&](std::int64_t begin, cell& c) {
       expect(begin == next, "uses ", describe(what), " before token ", (next - origin) / stride, " is there");
-      bool const same = c.what.what == what.what && c.what.segment == what.segment && c.what.head_begin == what.head_begin &&
-                        c.what.head_end == what.head_end && c.origin == origin && c.stride == stride;
+      bool const same = c.what.what == what.what && c.what.segment == what.segment &&
+                        c.what.head_begin == what.head_begin && c.what.head_end == what.head_end &&
+                        c.origin == origin && c.stride == stride;
       expect(same, "uses ", describe(what), " where ", describe(c.what), " lies");
       next = c.end;
       visit(row_range{(begin - origin) / stride, (c.end - origin) / stride}, c);

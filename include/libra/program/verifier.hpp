@@ -5,7 +5,8 @@
 #include <libra/model/pool_batch.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/program/order.hpp>
-#include <libra/program/tracked_memory.hpp>
+#include <libra/program/region_store.hpp>
+#include <libra/program/tile_ledger.hpp>
 
 #include <algorithm>
 #include <array>
@@ -36,7 +37,10 @@ namespace detail {
 /// Runs the programs of a pool over regions instead of numbers.
 class interpreter {
  public:
-  interpreter(pool_batch const& batch, pool_program const& programs) : batch_(batch), programs_(programs) {}
+  interpreter(pool_batch const& batch, pool_program const& programs)
+      : batch_(batch),
+        programs_(programs),
+        store_(batch, programs) {}
 
   [[nodiscard]] verdict run() {
     try {
@@ -50,7 +54,7 @@ class interpreter {
       while (step_all()) {
       }
       check_finished();
-      check_rows();
+      ledger_.check_rows(batch_, rank_, op_);
       check_results();
     } catch (broken const& b) {
       return {false, rank_, op_, b.what};
@@ -64,8 +68,6 @@ class interpreter {
     op_order order;
     std::array<std::vector<std::size_t>, queue_count> queues;
     std::array<std::size_t, queue_count> done{};
-    tracked_memory workspace;
-    std::map<std::pair<tensor, std::int32_t>, tracked_memory> home;  ///< by (tensor, head)
   };
 
   [[nodiscard]] bool backward() const noexcept { return programs_.direction == pass::backward; }
@@ -81,10 +83,12 @@ class interpreter {
       op_ = static_cast<std::int32_t>(i);
       auto const own = static_cast<std::size_t>(o.on);
       for (std::size_t q = 0; q < queue_count; ++q) {
-        expect(o.after[q] >= 0 && static_cast<std::size_t>(o.after[q]) <= rank.queues[q].size(), "waits for ", o.after[q],
-               " ops of queue ", name_of(static_cast<queue>(q)), " where ", rank.queues[q].size(), " come before it");
+        expect(o.after[q] >= 0 && static_cast<std::size_t>(o.after[q]) <= rank.queues[q].size(), "waits for ",
+               o.after[q], " ops of queue ", name_of(static_cast<queue>(q)), " where ", rank.queues[q].size(),
+               " come before it");
       }
-      expect((o.kind == op_kind::exchange) == (o.on != queue::compute), name_of(o.kind), " is on queue ", name_of(o.on));
+      expect((o.kind == op_kind::exchange) == (o.on != queue::compute), name_of(o.kind), " is on queue ",
+             name_of(o.on));
       expect(o.kind != op_kind::exchange || static_cast<std::size_t>(o.round) == rank.queues[own].size(), "is round ",
              o.round, " of queue ", name_of(o.on), ", expected ", rank.queues[own].size());
       rank.queues[own].push_back(i);
@@ -151,7 +155,7 @@ class interpreter {
     rank_ = static_cast<std::int32_t>(r);
     std::size_t const i = ranks_[r].queues[q][ranks_[r].done[q]];
     op_ = static_cast<std::int32_t>(i);
-    here_ = {i, &ranks_[r].order, q};
+    store_.enter(rank_id(r), {i, &ranks_[r].order, q});
   }
 
   // --- exchange ----------------------------------------------------------------------------------------------------
@@ -171,8 +175,8 @@ class interpreter {
     std::ranges::sort(peers);
     peers.erase(std::ranges::unique(peers).begin(), peers.end());
     for (std::size_t const p : peers) {
-      expect(static_cast<std::size_t>(o.round) < ranks_[p].queues[q].size(), "exchanges with rank ", p, ", which has no round ",
-             o.round, " on queue ", name_of(o.on));
+      expect(static_cast<std::size_t>(o.round) < ranks_[p].queues[q].size(), "exchanges with rank ", p,
+             ", which has no round ", o.round, " on queue ", name_of(o.on));
       if (!reached(p, q, o.round)) {
         return false;
       }
@@ -206,16 +210,16 @@ class interpreter {
       expect(sends[i].what == receives[i].what, "rank ", from, " sends ", describe(sends[i].what), " to rank ", to,
              ", which expects ", describe(receives[i].what));
       locate(from, from_op, q);
-      auto const rows = read(sends[i].what, sends[i].at);
+      auto const rows = store_.read(sends[i].what, sends[i].at);
       locate(to, to_op, q);
-      write(receives[i].what, receives[i].at, rows);
+      store_.write(receives[i].what, receives[i].at, rows);
     }
   }
 
   void locate(std::size_t r, std::size_t i, std::size_t q) {
     rank_ = static_cast<std::int32_t>(r);
     op_ = static_cast<std::int32_t>(i);
-    here_ = {i, &ranks_[r].order, q};
+    store_.enter(rank_id(r), {i, &ranks_[r].order, q});
   }
 
   // --- compute -----------------------------------------------------------------------------------------------------
@@ -233,7 +237,7 @@ class interpreter {
       case op_kind::row_dot:
         for (region_task const& t : code.dots_of(o)) {
           expect(t.what.what == tensor::delta, "row_dot writes ", describe(t.what));
-          write(t.what, t.at, whole(t.what));
+          store_.write(t.what, t.at, whole_rows(t.what));
         }
         break;
       case op_kind::clear:
@@ -253,7 +257,7 @@ class interpreter {
 
   void attend(tile_task const& t) {
     std::int32_t const group = batch_.shape.group();
-    std::int64_t const length = check_segment(t.segment);
+    std::int64_t const length = store_.check_segment(t.segment);
     expect(0 <= t.rows.begin && t.rows.begin < t.rows.end && t.rows.end <= length, "tile rows [", t.rows.begin, ", ",
            t.rows.end, ") of segment ", t.segment.value, ", which has ", length);
     expect(0 <= t.head_begin && t.head_begin < t.head_end && t.head_end <= batch_.shape.q_heads &&
@@ -264,56 +268,47 @@ class interpreter {
                t.keys.end <= length,
            "tile keys [", t.keys.begin, ", ", t.keys.end, ") do not hold [", seen.begin, ", ", seen.end,
            ") from a key block on");
-    for (std::int32_t h = t.head_begin; h < t.head_end; ++h) {
-      rows_[{t.segment, h}].push_back({t.rows, rank_, op_});
-    }
     std::int32_t const kv = t.head_begin / group;
+    std::uint64_t const id = ledger_.record(t, kv, rank_, op_);
     auto const of_rows = [&](tensor x) { return region{x, t.segment, t.head_begin, t.head_end, t.rows}; };
     auto const of_keys = [&](tensor x) { return region{x, t.segment, kv, kv + 1, t.keys}; };
     for (tensor const x : {tensor::k, tensor::v}) {
-      static_cast<void>(read(of_keys(x), t.where(x)));
+      static_cast<void>(store_.read(of_keys(x), t.where(x)));
     }
-    static_cast<void>(read(of_rows(tensor::q), t.where(tensor::q)));
+    static_cast<void>(store_.read(of_rows(tensor::q), t.where(tensor::q)));
     if (!backward()) {
-      write(of_rows(tensor::o), t.where(tensor::o), whole(of_rows(tensor::o)));
-      write(of_rows(tensor::lse), t.where(tensor::lse), whole(of_rows(tensor::lse)));
+      store_.write(of_rows(tensor::o), t.where(tensor::o), whole_rows(of_rows(tensor::o)));
+      store_.write(of_rows(tensor::lse), t.where(tensor::lse), whole_rows(of_rows(tensor::lse)));
       return;
     }
     for (tensor const x : {tensor::d_o, tensor::lse, tensor::delta}) {
-      static_cast<void>(read(of_rows(x), t.where(x)));
+      static_cast<void>(store_.read(of_rows(x), t.where(x)));
     }
-    write(of_rows(tensor::dq), t.where(tensor::dq), whole(of_rows(tensor::dq)));
-    std::uint64_t const id = mix64(++tiles_seen_);
-    tiles_of_[{t.segment, kv}].push_back({t.keys, id});
+    store_.write(of_rows(tensor::dq), t.where(tensor::dq), whole_rows(of_rows(tensor::dq)));
     for (tensor const x : {tensor::dk, tensor::dv}) {
-      accumulate(of_keys(x), t.where(x), id);
+      store_.accumulate(of_keys(x), t.where(x), id);
     }
   }
 
   void clear(region_task const& t) {
     if (t.what.segment == no_segment) {
-      expect(t.at.at_home() && t.at.local_token() == t.what.tokens.begin && 0 <= t.what.tokens.begin &&
-                 t.what.tokens.end <= batch_.local_tokens(rank_id(rank_)),
-             "clears padding rows [", t.what.tokens.begin, ", ", t.what.tokens.end, ") outside the shard");
-      auto& home = ranks_[static_cast<std::size_t>(rank_)].home;
-      for (std::int32_t h = t.what.head_begin; h < t.what.head_end; ++h) {
-        home[{t.what.what, h}].write(here_, t.at.local_token(), 1, t.what, std::array{signed_rows{t.what.tokens, 0}});
-      }
+      store_.clear_padding(t);
       return;
     }
     expect(is_partial_sum(t.what.what), "clears ", describe(t.what), ", which is not a sum");
-    write(t.what, t.at, whole(t.what));
+    store_.write(t.what, t.at, whole_rows(t.what));
   }
 
   void reduce(program const& code, reduce_task const& t) {
     expect(is_partial_sum(t.what.what), "reduces into ", describe(t.what), ", which is not a sum");
-    std::vector<signed_rows> sums = whole(t.what);
+    std::vector<signed_rows> sums = whole_rows(t.what);
     for (location const from : code.partials_of(t)) {
       std::vector<signed_rows> next;
       // Both lists cover the same tokens; their common refinement carries the added signatures.
-      for (signed_rows const& part : read(t.what, from)) {
+      for (signed_rows const& part : store_.read(t.what, from)) {
         for (signed_rows const& sum : sums) {
-          row_range const both{std::max(part.tokens.begin, sum.tokens.begin), std::min(part.tokens.end, sum.tokens.end)};
+          row_range const both{std::max(part.tokens.begin, sum.tokens.begin),
+                               std::min(part.tokens.end, sum.tokens.end)};
           if (both.begin < both.end) {
             next.push_back({both, part.signature + sum.signature});
           }
@@ -321,95 +316,7 @@ class interpreter {
       }
       sums = std::move(next);
     }
-    write(t.what, t.into, sums);
-  }
-
-  // --- memory ------------------------------------------------------------------------------------------------------
-
-  [[nodiscard]] static std::vector<signed_rows> whole(region const& what) { return {{what.tokens, 0}}; }
-
-  std::int64_t check_segment(segment_id s) const {
-    expect(s.value >= 0 && s.index() < batch_.segments.size(), "names segment ", s.value, " of ", batch_.segments.size());
-    return batch_.length(s);
-  }
-
-  [[nodiscard]] bool is_input(tensor t) const noexcept {
-    bool const always = t == tensor::q || t == tensor::k || t == tensor::v;
-    return always || (backward() && (t == tensor::o || t == tensor::lse || t == tensor::d_o));
-  }
-
-  /// Bytes per token of a region in a workspace.
-  [[nodiscard]] std::int64_t stride_of(region const& what) const {
-    return what.heads() * wire_row_bytes(what.what, batch_.shape, programs_.width);
-  }
-
-  void check_region(region const& what) const {
-    std::int64_t const length = check_segment(what.segment);
-    expect(0 <= what.tokens.begin && what.tokens.begin < what.tokens.end && what.tokens.end <= length && 0 <= what.head_begin &&
-               what.head_begin < what.head_end && what.head_end <= heads_of(what.what, batch_.shape),
-           describe(what), " is outside its tensor");
-  }
-
-  /// Checks that a region lies where `at` says, and nowhere else.
-  void check_place(region const& what, location at) const {
-    check_region(what);
-    if (at.at_home()) {
-      std::int64_t local = -1;
-      batch_.for_each_home(what.segment, {what.tokens.begin, what.tokens.begin + 1},
-                           [&](rank_id, row_range, std::int64_t row) { local = row; });
-      expect(batch_.one_home(what.segment, what.tokens) && batch_.home_of(what.segment, what.tokens.begin).value == rank_ &&
-                 local == at.local_token(),
-             describe(what), " is not at home row ", at.local_token());
-      return;
-    }
-    std::int64_t const bytes = ranks_[static_cast<std::size_t>(rank_)].code->workspace_bytes;
-    expect(at.in_workspace(), describe(what), " is nowhere");
-    expect(at.byte() + what.tokens.size() * stride_of(what) <= bytes, describe(what), " at byte ", at.byte(),
-           " ends beyond the workspace of ", bytes);
-  }
-
-  /// Calls `use(memory, address, stride, region)` for the memories that hold a region: the workspace, or each home head.
-  template <class Use>
-  void at_place(region const& what, location at, Use use) {
-    check_place(what, at);
-    rank_state& rank = ranks_[static_cast<std::size_t>(rank_)];
-    if (at.in_workspace()) {
-      use(rank.workspace, at.byte(), stride_of(what), what);
-      return;
-    }
-    for (std::int32_t h = what.head_begin; h < what.head_end; ++h) {
-      region one = what;
-      one.head_begin = h;
-      one.head_end = h + 1;
-      use(rank.home[{what.what, h}], at.local_token(), std::int64_t{1}, one);
-    }
-  }
-
-  std::vector<signed_rows> read(region const& what, location at) {
-    if (at.at_home() && is_input(what.what)) {
-      check_place(what, at);
-      return whole(what);
-    }
-    std::vector<signed_rows> rows;
-    at_place(what, at, [&](tracked_memory& memory, std::int64_t address, std::int64_t stride, region const& part) {
-      rows = memory.read(here_, address, stride, part);
-    });
-    return rows;
-  }
-
-  void write(region const& what, location at, std::span<signed_rows const> rows) {
-    expect(!at.at_home() || !is_input(what.what), "writes the input ", describe(what));
-    at_place(what, at, [&](tracked_memory& memory, std::int64_t address, std::int64_t stride, region const& part) {
-      expect(!at.at_home() || !memory.holds_any(address, address + part.tokens.size()), "writes ", describe(what),
-             ", part of which is already written");
-      memory.write(here_, address, stride, part, rows);
-    });
-  }
-
-  void accumulate(region const& what, location at, std::uint64_t id) {
-    at_place(what, at, [&](tracked_memory& memory, std::int64_t address, std::int64_t stride, region const& part) {
-      memory.accumulate(here_, address, stride, part, id);
-    });
+    store_.write(t.what, t.into, sums);
   }
 
   // --- at the end --------------------------------------------------------------------------------------------------
@@ -425,27 +332,6 @@ class interpreter {
     }
   }
 
-  /// Every (row, head) is computed once.
-  void check_rows() {
-    for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
-      for (std::int32_t h = 0; h < batch_.shape.q_heads; ++h) {
-        auto& runs = rows_[{segment_id(s), h}];
-        std::ranges::sort(runs, {}, [](computed const& c) { return std::pair(c.rows.begin, c.rows.end); });
-        std::int64_t next = 0;
-        for (computed const& c : runs) {
-          rank_ = c.rank;
-          op_ = c.op;
-          expect(c.rows.begin >= next, "computes row ", c.rows.begin, " of segment ", s, " head ", h, " a second time");
-          op_ = c.rows.begin == next ? op_ : -1;
-          expect(c.rows.begin == next, "row ", next, " of segment ", s, " head ", h, " is never computed");
-          next = c.rows.end;
-        }
-        op_ = -1;
-        expect(next == batch_.length(segment_id(s)), "row ", next, " of segment ", s, " head ", h, " is never computed");
-      }
-    }
-  }
-
   /// Every result is at home; sums hold every tile that saw their key, once.
   void check_results() {
     for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
@@ -454,7 +340,7 @@ class interpreter {
         rank_ = home.value;
         op_ = -1;
         auto const result = [&](tensor x, std::int32_t h) {
-          return ranks_[home.index()].home[{x, h}].result(local, {x, id, h, h + 1, tokens});
+          return store_.result(home, local, {x, id, h, h + 1, tokens});
         };
         for (std::int32_t h = 0; h < batch_.shape.q_heads; ++h) {
           static_cast<void>(result(backward() ? tensor::dq : tensor::o, h));
@@ -463,7 +349,7 @@ class interpreter {
         for (std::int32_t h = 0; backward() && h < batch_.shape.kv_heads; ++h) {
           for (tensor const x : {tensor::dk, tensor::dv}) {
             for (signed_rows const& part : result(x, h)) {
-              check_sum(id, h, x, part);
+              ledger_.check_sum(id, h, x, part);
             }
           }
         }
@@ -471,41 +357,14 @@ class interpreter {
     }
   }
 
-  void check_sum(segment_id s, std::int32_t kv, tensor x, signed_rows const& part) {
-    std::vector<std::int64_t> points{part.tokens.begin};
-    for (auto const& [keys, id] : tiles_of_[{s, kv}]) {
-      for (std::int64_t const edge : {keys.begin, keys.end}) {
-        if (part.tokens.begin < edge && edge < part.tokens.end) {
-          points.push_back(edge);
-        }
-      }
-    }
-    for (std::int64_t const key : points) {
-      std::uint64_t expected = 0;
-      for (auto const& [keys, id] : tiles_of_[{s, kv}]) {
-        expected += keys.begin <= key && key < keys.end ? id : 0;
-      }
-      expect(part.signature == expected, name_of(x), " of key ", key, " of segment ", s.value, " kv head ", kv,
-             " misses a tile or counts one twice");
-    }
-  }
-
-  struct computed {
-    row_range rows;
-    std::int32_t rank{};
-    std::int32_t op{};
-  };
-
   pool_batch const& batch_;
   pool_program const& programs_;
   std::vector<rank_state> ranks_;
   std::map<std::tuple<std::size_t, std::int32_t, std::size_t, std::size_t>, bool> moved_;
-  std::map<std::pair<segment_id, std::int32_t>, std::vector<computed>> rows_;
-  std::map<std::pair<segment_id, std::int32_t>, std::vector<std::pair<row_range, std::uint64_t>>> tiles_of_;
-  std::uint64_t tiles_seen_{};
+  tile_ledger ledger_;
   std::int32_t rank_{-1};
   std::int32_t op_{-1};
-  tracked_memory::access here_;
+  region_store store_;
 };
 
 }  // namespace detail
@@ -516,8 +375,8 @@ class interpreter {
 /// - nothing is read before it is written, and no two unordered ops touch the same bytes;
 /// - the queues never wait for each other in a cycle, and every access lies in the planned workspace.
 ///
-/// Returns the first op that breaks one of these. Complexity: about O(n log n) in transfers and tiles; for tests, and for
-/// plans from outside.
+/// Returns the first op that breaks one of these. Complexity: about O(n log n) in transfers and tiles; for tests, and
+/// for plans from outside.
 [[nodiscard]] inline verdict verify(pool_batch const& batch, pool_program const& programs) {
   return detail::interpreter(batch, programs).run();
 }
