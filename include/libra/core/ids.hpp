@@ -1,8 +1,10 @@
 #pragma once
 
 #include <compare>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace libra {
 
@@ -14,9 +16,13 @@ struct strong_id {
   Integer value{};
 
   constexpr strong_id() = default;
-  constexpr explicit strong_id(Integer v) noexcept : value(v) {}
+  /// From any integer type whose values all fit.
+  template <std::integral Number>
+    requires(std::numeric_limits<Number>::digits <= std::numeric_limits<Integer>::digits)
+  constexpr explicit strong_id(Number v) noexcept : value(v) {}
   /// From a container's index. Pre: it fits.
-  constexpr explicit strong_id(std::size_t v) noexcept : value(static_cast<Integer>(v)) {}
+  template <std::same_as<std::size_t> Index>
+  constexpr explicit strong_id(Index v) noexcept : value(static_cast<Integer>(v)) {}
 
   /// The id as an index into a vector.
   [[nodiscard]] constexpr std::size_t index() const noexcept { return static_cast<std::size_t>(value); }

@@ -9,7 +9,8 @@ namespace libra {
 
 /// Largest integer whose square is at most `value`.
 ///
-/// Complexity: a handful of Newton steps. Pre: `value >= 0`. Determinism: integers only, so the same on every platform.
+/// Complexity: a handful of Newton steps. Pre: `0 <= value < 2^126`, so that the root fits. Determinism: integers only,
+/// so the same on every platform.
 [[nodiscard]] constexpr std::int64_t isqrt(int128 value) noexcept {
   if (value <= 0) {
     return 0;
