@@ -27,7 +27,7 @@ struct layout {
 /// Errors: `input_error` naming the first extent that is out of range.
 constexpr void validate(layout const& l) {
   constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
-  constexpr std::int64_t most_ranks = std::int64_t{1} << 24;
+  constexpr std::int64_t most_ranks = std::int64_t{1} << 22;  // times tokens, as shards compute it, fits int64
   require(l.window_tokens >= 1, "window is ", l.window_tokens, " tokens, expected at least 1");
   require(l.window_tokens <= most_tokens, "window is ", l.window_tokens, " tokens, expected at most ", most_tokens);
   require(l.dp >= 1, "dp is ", l.dp, ", expected at least 1");
