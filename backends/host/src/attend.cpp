@@ -28,7 +28,18 @@ namespace libra::host::HWY_NAMESPACE {
 using detail::attend_buffers;
 using detail::column_range;
 
-/// Turns a row of scores into probabilities relative to the largest score so far, and scales what was summed before.
+/// Makes `larger` the base of what was summed so far. Returns the factor that `total` is still to be multiplied by.
+HWY_INLINE float rebase_row(float larger, std::size_t dim, float* sums, float& largest) {
+  lanes const d;
+  auto const shrink = exp2(d, hn::Sub(hn::Set(d, largest), hn::Set(d, larger)));
+  for (std::size_t c = 0; c < dim; c += lane_count) {
+    hn::Store(hn::Mul(hn::Load(d, sums + c), shrink), d, sums + c);
+  }
+  largest = larger;
+  return hn::GetLane(shrink);
+}
+
+/// Turns a row of scores into probabilities relative to the largest score so far.
 HWY_INLINE void softmax_row(column_range computed, std::size_t dim, float* scores, float* sums, float& largest,
                             float& total) {
   lanes const d;
@@ -37,21 +48,16 @@ HWY_INLINE void softmax_row(column_range computed, std::size_t dim, float* score
     best = hn::Max(best, hn::Load(d, scores + j));
   }
   best = hn::MaxOfLanes(d, best);
+  float const larger = hn::GetLane(best);
+  float const shrink = larger == largest ? 1.0F : rebase_row(larger, dim, sums, largest);
   auto sum = hn::Zero(d);
   for (std::size_t j = computed.begin; j < computed.end; j += lane_count) {
     auto const p = exp2(d, hn::Sub(hn::Load(d, scores + j), best));
     sum = hn::Add(sum, p);
     hn::Store(p, d, scores + j);
   }
-  float const new_largest = hn::GetLane(best);
-  auto const shrink = exp2(d, hn::Sub(hn::Set(d, largest), best));
-  total = hn::GetLane(hn::MulAdd(hn::Set(d, total), shrink, hn::SumOfLanes(d, sum)));
-  if (new_largest != largest) {
-    for (std::size_t c = 0; c < dim; c += lane_count) {
-      hn::Store(hn::Mul(hn::Load(d, sums + c), shrink), d, sums + c);
-    }
-    largest = new_largest;
-  }
+  // One explicit multiply-add: of two operations a compiler might fuse some copies and not others.
+  total = hn::GetLane(hn::MulAdd(hn::Set(d, total), hn::Set(d, shrink), hn::SumOfLanes(d, sum)));
 }
 
 /// Adds one key block to the pairs `[at, at + count)` of the chunk that begins at pair `chunk`.
@@ -63,7 +69,7 @@ HWY_INLINE void attend_block(attend_tile const& tile, std::int64_t chunk, std::s
   if (seen.empty()) {
     return;
   }
-  column_range const computed = whole_blocks(seen);
+  column_range const computed = whole_steps(seen);
   masked_scores(tile.extent, first, count, block_begin, computed, b.queries + at, b.keys, b.scores);
   std::size_t const dim = padded_dim(tile.extent);
   for (std::size_t i = 0; i < count; ++i) {

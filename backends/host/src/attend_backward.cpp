@@ -48,7 +48,7 @@ HWY_INLINE void backward_block(attend_backward_tile const& tile, std::int64_t ch
   if (seen.empty()) {
     return;
   }
-  column_range const computed = whole_blocks(seen);
+  column_range const computed = whole_steps(seen);
   std::size_t const columns = computed.end - computed.begin;
   std::size_t const dim = padded_dim(tile.extent);
   masked_scores(tile.extent, first, count, block_begin, computed, b.queries + at, b.keys_transposed, b.p);

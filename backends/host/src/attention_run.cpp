@@ -3,15 +3,14 @@
 #include <libra/core/error.hpp>
 #include <libra/core/random.hpp>
 #include <libra/host/backend.hpp>
+#include <libra/plan/metrics.hpp>
 #include <libra/run/pooled_attention.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <ctime>
 #include <exception>
-#include <string>
-#include <utility>
+#include <limits>
 
 namespace libra::host {
 
@@ -72,20 +71,6 @@ void poison_results(pool_batch const& batch, rank_id rank, rank_tensors& tensors
   for (tensor const t : {tensor::o, tensor::lse, tensor::dq, tensor::dk, tensor::dv}) {
     tensors[t].assign(elements_of(batch, rank, t), std::numeric_limits<float>::quiet_NaN());
   }
-}
-
-[[nodiscard]] int128 bytes_sent(pool_plan const& plan, rank_id rank) {
-  int128 bytes = 0;
-  for (pass const p : {pass::forward, pass::backward}) {
-    pool_program const& programs = plan.of(p);
-    for (transfer const& t : programs.ranks[rank.index()].sends) {
-      if (t.peer != rank) {
-        bytes += static_cast<int128>(t.what.tokens.size()) * t.what.heads() *
-                 wire_row_bytes(t.what.what, plan.batch.shape, programs.width);
-      }
-    }
-  }
-  return bytes;
 }
 
 /// When a rank's passes began and ended.
@@ -207,9 +192,11 @@ attention_run run_attention(pool_plans pools, attention_run_options const& optio
   result.forward_seconds = seconds_between(times, &pass_times::forward_begin, &pass_times::forward_end);
   result.backward_seconds = seconds_between(times, &pass_times::backward_begin, &pass_times::backward_end);
   std::vector<op_time> all;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    result.bytes_sent += bytes_sent(*pools[members[i].pool], members[i].rank);
-    all.insert(all.end(), result.ops[i].begin(), result.ops[i].end());
+  for (auto const& ops : result.ops) {
+    all.insert(all.end(), ops.begin(), ops.end());
+  }
+  for (auto const& plan : pools) {
+    result.bytes_sent += traffic_of(*plan).total_bytes_sent;
   }
   result.overlap = hidden_share(all);
   return result;

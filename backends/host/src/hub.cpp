@@ -55,9 +55,16 @@ void copy_regions(rank_id sender, std::span<outgoing const> sends, rank_id recei
 }  // namespace
 
 hub::hub(std::int32_t ranks) : ranks_(ranks), seats_(static_cast<std::size_t>(ranks)) {
+  // Ranks rarely are further apart than this, and then no call after the first allocates.
+  constexpr std::size_t rounds_apart = 4;
   for (channel& c : channels_) {
     c.started.resize(static_cast<std::size_t>(ranks));
     c.current.resize(static_cast<std::size_t>(ranks));
+    c.rounds.reserve(rounds_apart);
+  }
+  for (std::size_t i = 0; i < rounds_apart; ++i) {
+    spare_.push_back(std::make_unique<round>());
+    clear(*spare_.back());
   }
 }
 
@@ -111,14 +118,17 @@ hub::round& hub::open_round(queue q, std::int64_t sequence) {
     }
     c.rounds.push_back(std::move(spare_.back()));
     spare_.pop_back();
-    round& r = *c.rounds.back();
-    r.on = q;
-    r.started = 0;
-    r.finished = 0;
-    r.sides.assign(static_cast<std::size_t>(ranks_), {});
-    r.pairs.assign(static_cast<std::size_t>(ranks_) * static_cast<std::size_t>(ranks_), {});
+    clear(*c.rounds.back());
+    c.rounds.back()->on = q;
   }
   return *c.rounds[index];
+}
+
+void hub::clear(round& r) const {
+  r.started = 0;
+  r.finished = 0;
+  r.sides.assign(static_cast<std::size_t>(ranks_), {});
+  r.pairs.assign(static_cast<std::size_t>(ranks_) * static_cast<std::size_t>(ranks_), {});
 }
 
 void hub::add_side(round& r, rank_id rank, exchange_round const& what) const {

@@ -102,6 +102,7 @@ class hub {
   [[nodiscard]] channel& on(queue q) { return channels_[static_cast<std::size_t>(q)]; }
 
   round& open_round(queue q, std::int64_t sequence);
+  void clear(round& r) const;
   void add_side(round& r, rank_id rank, exchange_round const& what) const;
   void match(round& r, rank_id rank);
   void match_pair(round& r, rank_id from, rank_id to);

@@ -73,10 +73,38 @@ HWY_INLINE void load_keys(head_rows<float const> const& source, std::int64_t beg
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+/// Four rows from `row` on as columns from `column` on.
+HWY_INLINE void transpose_four(head_rows<float const> const& source, std::int64_t row, std::size_t head_dim,
+                               float (*columns)[detail::key_stride], std::size_t column) {
+  hn::CappedTag<float, 4> const d;
+  for (std::size_t c = 0; c < head_dim; c += 4) {
+    auto const r0 = hn::LoadU(d, source.at(row) + c);
+    auto const r1 = hn::LoadU(d, source.at(row + 1) + c);
+    auto const r2 = hn::LoadU(d, source.at(row + 2) + c);
+    auto const r3 = hn::LoadU(d, source.at(row + 3) + c);
+    auto const low01 = hn::InterleaveLower(d, r0, r1);
+    auto const low23 = hn::InterleaveLower(d, r2, r3);
+    auto const high01 = hn::InterleaveUpper(d, r0, r1);
+    auto const high23 = hn::InterleaveUpper(d, r2, r3);
+    hn::Store(hn::ConcatLowerLower(d, low23, low01), d, columns[c] + column);
+    hn::Store(hn::ConcatUpperUpper(d, low23, low01), d, columns[c + 1] + column);
+    hn::Store(hn::ConcatLowerLower(d, high23, high01), d, columns[c + 2] + column);
+    hn::Store(hn::ConcatUpperUpper(d, high23, high01), d, columns[c + 3] + column);
+  }
+}
+#endif
+
 /// Rows `[begin, end)` of `source` as columns.
 HWY_INLINE void load_keys_transposed(head_rows<float const> const& source, std::int64_t begin, std::int64_t end,
                                      std::size_t head_dim, float (*columns)[detail::key_stride]) {
-  for (std::int64_t i = begin; i < end; ++i) {
+  std::int64_t i = begin;
+#if HWY_TARGET != HWY_SCALAR
+  for (; i + 4 <= end; i += 4) {
+    transpose_four(source, i, head_dim, columns, static_cast<std::size_t>(i - begin));
+  }
+#endif
+  for (; i < end; ++i) {
     float const* const row = source.at(i);
     for (std::size_t c = 0; c < head_dim; ++c) {
       columns[c][i - begin] = row[c];

@@ -19,11 +19,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 using lanes = hn::ScalableTag<float>;
 inline constexpr std::size_t lane_count = HWY_LANES(float);
 
-// A register block is `row_block` rows times two vectors: its accumulators, two vectors of b and one of a must fit.
-inline constexpr std::size_t row_block = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 12 : 6;
+// A register block is `row_block` rows times at most three vectors: its accumulators, three vectors of b and one of a
+// fill 32 or 16 registers. More rows and fewer vectors would load more operands for every multiply-add.
+inline constexpr std::size_t row_block = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;
 /// Row counts are rounded up to this, so the rows behind the last must be readable numbers.
-inline constexpr std::size_t row_step = row_block / 3;
-inline constexpr std::size_t column_block = 2 * lane_count;
+inline constexpr std::size_t row_step = row_block / 2;
+/// Columns that are computed together at least.
+inline constexpr std::size_t column_step = lane_count > row_step ? lane_count : row_step;
 
 /// How the operands of a product lie in memory: element (i, k) of a is `a[i * a_row + k * a_step]`, rows of b and c
 /// are contiguous.
@@ -73,21 +75,15 @@ HWY_INLINE void multiply_block(float const* HWY_RESTRICT a, float const* HWY_RES
   }
 }
 
-/// All rows of one column block: full register blocks, then one of two thirds or one third.
+/// All rows of `Vectors` columns of vectors.
 template <class Layout, bool Accumulate, std::size_t Vectors>
 HWY_INLINE void multiply_columns(float const* a, float const* b, float* c, std::size_t rows, std::size_t depth) {
   std::size_t i = 0;
-  for (; i + row_block <= rows; i += row_block) {
+  for (; i + row_step < rows; i += row_block) {
     multiply_block<Layout, Accumulate, row_block, Vectors>(a + i * Layout::a_row, b, c + i * Layout::c_row, depth);
   }
-  a += i * Layout::a_row;
-  c += i * Layout::c_row;
-  if (i + 2 * row_step < rows) {
-    multiply_block<Layout, Accumulate, row_block, Vectors>(a, b, c, depth);
-  } else if (i + row_step < rows) {
-    multiply_block<Layout, Accumulate, 2 * row_step, Vectors>(a, b, c, depth);
-  } else if (i < rows) {
-    multiply_block<Layout, Accumulate, row_step, Vectors>(a, b, c, depth);
+  if (i < rows) {
+    multiply_block<Layout, Accumulate, row_step, Vectors>(a + i * Layout::a_row, b, c + i * Layout::c_row, depth);
   }
 }
 
@@ -98,12 +94,17 @@ HWY_INLINE void multiply_columns(float const* a, float const* b, float* c, std::
 template <class Layout, bool Accumulate>
 HWY_NOINLINE void multiply(float const* a, float const* b, float* c, std::size_t rows, std::size_t columns,
                            std::size_t depth) {
+  std::size_t const vectors = columns / lane_count;
   std::size_t j = 0;
-  for (; j + column_block <= columns; j += column_block) {
-    multiply_columns<Layout, Accumulate, 2>(a, b + j, c + j, rows, depth);
+  // Four vectors are two blocks of two, for a block of one has too few accumulators to hide the latency.
+  for (; vectors - j > 4 || vectors - j == 3; j += 3) {
+    multiply_columns<Layout, Accumulate, 3>(a, b + j * lane_count, c + j * lane_count, rows, depth);
   }
-  if (j < columns) {
-    multiply_columns<Layout, Accumulate, 1>(a, b + j, c + j, rows, depth);
+  for (; vectors - j >= 2; j += 2) {
+    multiply_columns<Layout, Accumulate, 2>(a, b + j * lane_count, c + j * lane_count, rows, depth);
+  }
+  if (j < vectors) {
+    multiply_columns<Layout, Accumulate, 1>(a, b + j * lane_count, c + j * lane_count, rows, depth);
   }
 }
 

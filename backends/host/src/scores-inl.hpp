@@ -28,10 +28,9 @@ using over_keys_layout = product_layout<detail::key_stride, 1, detail::dim_strid
 /// The same probabilities, transposed, times queries or gradients: sums over pairs.
 using over_pairs_layout = product_layout<1, detail::key_stride, detail::dim_stride, detail::dim_stride>;
 
-/// `columns` widened to whole register blocks.
-HWY_INLINE detail::column_range whole_blocks(detail::column_range columns) {
-  return {columns.begin / column_block * column_block,
-          (columns.end + column_block - 1) / column_block * column_block};
+/// `columns` widened to what is computed together.
+HWY_INLINE detail::column_range whole_steps(detail::column_range columns) {
+  return {columns.begin / column_step * column_step, (columns.end + column_step - 1) / column_step * column_step};
 }
 
 /// Overwrites what a row does not see among the computed columns with minus infinity.
