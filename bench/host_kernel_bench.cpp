@@ -1,5 +1,6 @@
 // One thread of the host tile kernel: flop per second of useful work (masked pairs count for nothing), and its share of
-// what the same core does when it only multiplies and adds. Results are checked against the reference before the timing.
+// what the same core does when it only multiplies and adds. Results are checked against the reference before the
+// timing.
 
 #include <libra/core/random.hpp>
 #include <libra/core/wide.hpp>
@@ -68,11 +69,11 @@ struct segment {
   void backward(std::int64_t begin, std::int64_t end) {
     row_dot(view(d_o, begin, heads, head_dim), view(o, begin, heads, head_dim), view(delta, begin, heads, 1),
             {end - begin, heads, head_dim});
-    attend_backward({extent(begin, end), view(q, begin, heads, head_dim), view(k, 0, 1, head_dim),
-                     view(v, 0, 1, head_dim), view(d_o, begin, heads, head_dim), view(lse, begin, heads, 1),
-                     view(delta, begin, heads, 1), view(dq, begin, heads, head_dim), view(dk, 0, 1, head_dim),
-                     view(dv, 0, 1, head_dim)},
-                    memory);
+    attend_backward(
+        {extent(begin, end), view(q, begin, heads, head_dim), view(k, 0, 1, head_dim), view(v, 0, 1, head_dim),
+         view(d_o, begin, heads, head_dim), view(lse, begin, heads, 1), view(delta, begin, heads, 1),
+         view(dq, begin, heads, head_dim), view(dk, 0, 1, head_dim), view(dv, 0, 1, head_dim)},
+        memory);
   }
 
   /// Products of the forward pass; the backward pass has two and a half times as many.
@@ -164,8 +165,8 @@ void reference(benchmark::State& state) {
                                                     .d_o = s.view(s.d_o, 0, 1, s.head_dim)});
     benchmark::DoNotOptimize(result);
   }
-  state.counters["flop_per_second"] = benchmark::Counter(
-      static_cast<double>(state.iterations()) * s.forward_flop() * 3.5, benchmark::Counter::kIsRate);
+  state.counters["flop_per_second"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * s.forward_flop() * 3.5, benchmark::Counter::kIsRate);
 }
 
 BENCHMARK(reference)->Unit(benchmark::kMillisecond);
