@@ -9,6 +9,7 @@ namespace {
 struct host_ranks {
   using backend = libra::host::backend;
   static constexpr std::int32_t most_ranks = 8;
+  static constexpr int cases = 24;
   static constexpr conformance::tolerance tolerance{.output = 1e-5, .gradient = 1e-4};
 
   template <class Body>
@@ -33,6 +34,7 @@ class poisoned_kernel : public libra::host::kernel {
 };
 
 struct poisoned_host_ranks : host_ranks {
+  static constexpr int cases = 12;
   using backend = libra::backend_pair<libra::host::transport, poisoned_kernel>;
 
   template <class Body>

@@ -49,17 +49,18 @@ inline void fill_slot(pool_batch& batch, libra::slot_id slot, libra::random_bits
   }
 }
 
-/// A pool of at most `most_ranks` ranks with random extents, as unfriendly as they are allowed to be.
-inline pool_batch random_batch(libra::random_bits& bits, std::int32_t most_ranks) {
+/// Pool number `number` of a series: extents as unfriendly as they are allowed to be, on at most `most_ranks` ranks.
+///
+/// Masks, heads and channels take turns, so that a short series has all of them; the rest is random.
+inline pool_batch random_batch(int number, libra::random_bits& bits, std::int32_t most_ranks) {
   static constexpr std::array<std::array<std::int32_t, 2>, 4> heads{{{8, 2}, {6, 3}, {7, 1}, {4, 4}}};
   static constexpr std::array<std::int32_t, 4> head_dims{16, 40, 64, 128};
+  auto const turn = static_cast<std::size_t>(number);
   pool_batch batch;
-  auto const& h = heads[static_cast<std::size_t>(bits.below(heads.size()))];
-  batch.shape = {h[0], h[1], head_dims[static_cast<std::size_t>(bits.below(head_dims.size()))], {}};
-  batch.home.window_tokens = bits.between(1, 400);
-  batch.home.cp = static_cast<std::int32_t>(bits.between(1, std::min(4, most_ranks)));
-  batch.slots = static_cast<std::int32_t>(bits.between(1, most_ranks / batch.home.cp));
-  switch (bits.below(3)) {
+  batch.shape.q_heads = heads[turn % heads.size()][0];
+  batch.shape.kv_heads = heads[turn % heads.size()][1];
+  batch.shape.head_dim = head_dims[(turn + turn / head_dims.size()) % head_dims.size()];
+  switch (turn % 3) {
     case 0:
       batch.shape.mask = libra::attention_mask::causal();
       break;
@@ -70,6 +71,9 @@ inline pool_batch random_batch(libra::random_bits& bits, std::int32_t most_ranks
       batch.shape.mask = libra::attention_mask::window(bits.between(1, 200));
       break;
   }
+  batch.home.cp = static_cast<std::int32_t>(bits.between(1, std::min(4, most_ranks)));
+  batch.slots = static_cast<std::int32_t>(bits.between(1, most_ranks / batch.home.cp));
+  batch.home.window_tokens = bits.between(1, std::min(400, 1200 / batch.slots));
   for (std::int32_t s = 0; s < batch.slots; ++s) {
     fill_slot(batch, libra::slot_id(s), bits);
   }

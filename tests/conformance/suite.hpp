@@ -4,6 +4,7 @@
 //
 //   - `backend`: its type;
 //   - `most_ranks`: how many ranks a pool may have;
+//   - `cases`: how many random pools to run (a quarter of them under sanitizers; LIBRA_CASES overrides it);
 //   - `tolerance`: the largest error of outputs and of gradients, over the largest value of the tensor;
 //   - `operator()(ranks, body)`: calls `body(backend&)` as every rank of a new pool of so many, and throws what the
 //   first rank to
@@ -24,6 +25,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -254,6 +256,18 @@ inline pool_batch busy_batch(std::int32_t ranks) {
   return batch;
 }
 
+template <class Ranks>
+int cases_of() {
+  if (char const* const text = std::getenv("LIBRA_CASES")) {
+    return std::atoi(text);
+  }
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return Ranks::cases / 4;
+#else
+  return Ranks::cases;
+#endif
+}
+
 class stopwatch {
  public:
   [[nodiscard]] double seconds() const {
@@ -269,8 +283,8 @@ inline constexpr double bounded_seconds = 60;
 template <class Ranks>
 void check_results() {
   libra::random_bits bits(7);
-  for (int i = 0; i < 24; ++i) {
-    pool_batch const batch = random_batch(bits, Ranks::most_ranks);
+  for (int i = 0; i < cases_of<Ranks>(); ++i) {
+    pool_batch const batch = random_batch(i, bits, Ranks::most_ranks);
     CAPTURE(i);
     CAPTURE(describe(batch));
     expectation<Ranks> const expected(batch);
@@ -282,8 +296,8 @@ void check_results() {
 template <class Ranks>
 void check_repetition() {
   libra::random_bits bits(11);
-  for (int i = 0; i < 6; ++i) {
-    pool_batch const batch = random_batch(bits, Ranks::most_ranks);
+  for (int i = 0; i < cases_of<Ranks>() / 4; ++i) {
+    pool_batch const batch = random_batch(i, bits, Ranks::most_ranks);
     CAPTURE(describe(batch));
     auto const p = plan(batch, libra::pooled{}, {kernel_of<Ranks>::width, 2});
     auto const first = run<Ranks>(p);
