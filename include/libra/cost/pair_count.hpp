@@ -15,11 +15,12 @@ struct pair_count {
   static constexpr std::string_view name = "pair_count";
 
   [[nodiscard]] constexpr work operator()(tile_shape const& t) const {
-    int128 const pairs = t.mask.pairs(t.q_begin, t.q_end, t.length) * t.heads;
-    if (!fits_int64(pairs * 5)) {
+    int128 const per_head = t.mask.pairs(t.q_begin, t.q_end, t.length);
+    if (!fits_int64(per_head) || !fits_int64(per_head * t.heads * 5)) {
       throw range_error(message("work of rows [", t.q_begin, ", ", t.q_end, ") of a segment of ", t.length,
-                                " tokens times ", t.heads, " heads is ", pairs, " pairs, beyond 64 bits"));
+                                " tokens times ", t.heads, " heads is ", per_head, " pairs a head, beyond 64 bits"));
     }
+    int128 const pairs = per_head * t.heads;
     return {static_cast<std::int64_t>(pairs * 2), static_cast<std::int64_t>(pairs * 5)};
   }
 };

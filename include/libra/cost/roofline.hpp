@@ -1,9 +1,10 @@
 #pragma once
 
-#include <libra/core/checked.hpp>
+#include <libra/core/wide.hpp>
 #include <libra/cost/concept.hpp>
 #include <libra/model/machine.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 
@@ -31,14 +32,14 @@ class roofline {
     std::int64_t const rows = t.q_end - t.q_begin;
     int128 const packed = static_cast<int128>(rows) * t.heads;
     int128 const blocks = (packed + row_block - 1) / row_block;
-    // Unfilled rows of the last block are charged at the first row's keys: charging them at the last row's, which sees
-    // more, would make a cut tile cheaper than a whole one.
-    int128 const visited = (keys_below(t, t.q_end) - keys_below(t, t.q_begin)) * t.heads +
-                           (blocks * row_block - packed) * (keys_below(t, t.q_begin + 1) - keys_below(t, t.q_begin));
-    return {picoseconds(t, checked_mul(visited, std::int64_t{4} * t.head_dim), forward_ps_per_flop_,
-                        blocks * rates_.forward_block_ps),
-            picoseconds(t, checked_mul(visited, std::int64_t{10} * t.head_dim), backward_ps_per_flop_,
-                        blocks * rates_.backward_block_ps)};
+    // Unfilled rows of the last block are charged at the keys that every later row visits too: charging them at the
+    // last row's would make a cut tile cheaper than a whole one.
+    int128 const visited = capped(keys_below(t, t.q_end) - keys_below(t, t.q_begin), t.heads) +
+                           (blocks * row_block - packed) * least_keys_from(t, t.q_begin);
+    return {picoseconds(t, capped(visited, std::int64_t{4} * t.head_dim * forward_ps_per_flop_),
+                        capped(blocks, rates_.forward_block_ps)),
+            picoseconds(t, capped(visited, std::int64_t{10} * t.head_dim * backward_ps_per_flop_),
+                        capped(blocks, rates_.backward_block_ps))};
   }
 
   [[nodiscard]] constexpr attention_rates const& rates() const noexcept { return rates_; }
@@ -47,8 +48,16 @@ class roofline {
   static constexpr std::int64_t row_block = 128;
   static constexpr int fraction_bits = 40;
 
-  [[nodiscard]] static constexpr std::int64_t fixed_point(std::int64_t flop_per_second) {
-    return static_cast<std::int64_t>((static_cast<int128>(1'000'000'000'000) << fraction_bits) / flop_per_second);
+  [[nodiscard]] static constexpr int128 fixed_point(std::int64_t flop_per_second) noexcept {
+    return (static_cast<int128>(1'000'000'000'000) << fraction_bits) / flop_per_second;
+  }
+
+  /// The product, or 2^120 if that is less: more than any work that fits, and sums of two do not overflow. Pre: not
+  /// negative.
+  [[nodiscard]] static constexpr int128 capped(int128 a, int128 b) noexcept {
+    constexpr int128 cap = static_cast<int128>(1) << 120;
+    bool const narrow = fits_int64(a) && fits_int64(b);  // the common case needs no slow division
+    return narrow ? std::min(a * b, cap) : b != 0 && a > cap / b ? cap : a * b;
   }
 
   /// Sum over rows `[0, n)` of the first `n` integers' value rounded down to a key block.
@@ -60,7 +69,7 @@ class roofline {
   /// Keys in the blocks that rows `[0, n)` of one head visit.
   [[nodiscard]] static constexpr int128 keys_below(tile_shape const& t, std::int64_t n) noexcept {
     if (t.mask.kind == mask_kind::full) {
-      return static_cast<int128>(n) * ((t.length + key_block - 1) / key_block * key_block);
+      return static_cast<int128>(n) * round_up(t.length);
     }
     // Row i ends in the block of key i; a window also starts in the block of key i - width + 1.
     int128 const ends = rounded_down_below(n) + static_cast<int128>(n) * key_block;
@@ -68,21 +77,36 @@ class roofline {
     return windowed ? ends - rounded_down_below(n - t.mask.width_tokens + 1) : ends;
   }
 
-  [[nodiscard]] static constexpr std::int64_t picoseconds(tile_shape const& t, int128 flop, std::int64_t ps_per_flop,
-                                                          int128 overhead) {
-    int128 const scaled = checked_mul(flop, ps_per_flop);
-    int128 const mask = (static_cast<int128>(1) << fraction_bits) - 1;
-    int128 const ps = (scaled >> fraction_bits) + ((scaled & mask) != 0 ? 1 : 0) + overhead;
+  /// At most the keys that any row from `first` on visits, and never less for a later `first`.
+  [[nodiscard]] static constexpr int128 least_keys_from(tile_shape const& t, std::int64_t first) noexcept {
+    switch (t.mask.kind) {
+      case mask_kind::full:
+        return round_up(t.length);
+      case mask_kind::window:
+        return std::min(round_up(static_cast<int128>(first) + 1), round_up(t.mask.width_tokens));
+      case mask_kind::causal:
+        break;
+    }
+    return round_up(static_cast<int128>(first) + 1);
+  }
+
+  /// Keys rounded up to whole key blocks.
+  [[nodiscard]] static constexpr int128 round_up(int128 keys) noexcept {
+    return (keys + key_block - 1) / key_block * key_block;
+  }
+
+  [[nodiscard]] static constexpr std::int64_t picoseconds(tile_shape const& t, int128 scaled, int128 overhead) {
+    int128 const ps = ceil_div(scaled, static_cast<int128>(1) << fraction_bits) + overhead;
     if (!fits_int64(ps)) {
       throw range_error(message("work of rows [", t.q_begin, ", ", t.q_end, ") of a segment of ", t.length,
-                                " tokens times ", t.heads, " heads is ", ps, " ps, beyond 64 bits"));
+                                " tokens times ", t.heads, " heads is beyond the picoseconds that 64 bits hold"));
     }
     return static_cast<std::int64_t>(ps);
   }
 
   attention_rates rates_;
-  std::int64_t forward_ps_per_flop_;
-  std::int64_t backward_ps_per_flop_;
+  int128 forward_ps_per_flop_;
+  int128 backward_ps_per_flop_;
 };
 static_assert(cost_model<roofline>);
 
