@@ -30,7 +30,7 @@ class segment_stock {
     return above == stock_.begin() ? none : take(std::prev(above));
   }
   /// Takes the shortest segment. Pre: not empty.
-  std::size_t take_shortest() { return take(stock_.begin()); }
+  std::size_t take_shortest() { return take_longest_within(stock_.begin()->first); }
   /// Takes the longest segment. Pre: not empty.
   std::size_t take_longest() { return take(std::prev(stock_.end())); }
 

@@ -27,8 +27,7 @@ struct in_order {
     std::int64_t room = window_tokens;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
       std::int64_t const length = packed_tokens(lengths, i, window_tokens, when_overlong);
-      packed.tokens += length;
-      packed.truncated_tokens += lengths[i] - length;
+      count_tokens(packed, lengths[i], length);
       packed.split_documents += length > room ? 1 : 0;
       for (std::int64_t offset = 0; offset < length;) {
         std::int64_t const part = std::min(room, length - offset);
