@@ -6,6 +6,8 @@
 #include <libra/cost/roofline.hpp>
 #include <libra/dispatch/pooled.hpp>
 #include <libra/dispatch/ulysses.hpp>
+#include <libra/dispatch/usp.hpp>
+#include <libra/dispatch/zigzag_ring.hpp>
 #include <libra/model/machine.hpp>
 #include <libra/model/transformer.hpp>
 #include <libra/pack/best_fit_decreasing.hpp>

@@ -130,6 +130,9 @@ class pouring {
     std::int32_t last{};
   };
   [[nodiscard]] rank_span home_ranks(item const& i) const {
+    if (batch_.home.kind == sharding::zigzag) {
+      return group_ranks(i);  // every rank of the group holds some of it
+    }
     return {batch_.home_of(i.segment, 0).value, batch_.home_of(i.segment, batch_.length(i.segment) - 1).value + 1};
   }
   [[nodiscard]] rank_span group_ranks(item const& i) const {

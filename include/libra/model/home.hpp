@@ -7,13 +7,21 @@
 
 namespace libra {
 
+/// How a packed sequence is cut over the ranks of its group.
+enum class sharding : std::uint8_t {
+  contiguous,  ///< one run of positions per rank, as head parallelism has it
+  zigzag,      ///< of every segment, the c-th chunk from either end, as ring attention has it under a causal mask
+};
+
 /// Where the tokens of a packed sequence live outside attention: which rank of the group, at which local row.
 ///
-/// Rank c of `cp` holds the contiguous positions `[c * T / cp, (c + 1) * T / cp)` in integer division, so T need not
-/// divide by `cp`; with more ranks than tokens some hold none.
+/// Positions are those of contiguous sharding; under zigzag, `pool_batch` numbers the rows segment by segment. Rank c
+/// of `cp` holds the contiguous positions `[c * T / cp, (c + 1) * T / cp)` in integer division, so T need not divide by
+/// `cp`; with more ranks than tokens some hold none.
 struct home_layout {
   std::int64_t window_tokens{};
   std::int32_t cp{1};
+  sharding kind{sharding::contiguous};
 
   [[nodiscard]] constexpr std::int64_t shard_begin(std::int32_t c) const noexcept { return c * window_tokens / cp; }
   [[nodiscard]] constexpr std::int64_t local_tokens(std::int32_t c) const noexcept {

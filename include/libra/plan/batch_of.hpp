@@ -16,10 +16,12 @@ namespace libra {
           plan.placement.steps() - 1);
   require(g.value >= 0 && g.value < plan.pools.size(), "pool is ", g.value, ", expected 0 to ", plan.pools.size() - 1);
   pool_batch batch{.shape = plan.options.shape,
-                   .home = {plan.layout.window_tokens, plan.layout.cp},
+                   .home = {plan.layout.window_tokens, plan.layout.cp, plan.options.home},
                    .slots = plan.pools.slots(g),
                    .first_rank = std::int64_t{plan.pools.first_slot(g)} * plan.layout.cp,
-                   .segments = {}};
+                   .segments = {},
+                   .zigzag_begin = {},
+                   .zigzag_rows = {}};
   auto const sequences = plan.placement.pool(m, g, plan.pools);
   for (std::size_t slot = 0; slot < sequences.size(); ++slot) {
     std::int64_t position = 0;
@@ -28,6 +30,7 @@ namespace libra {
       position += s.length;
     }
   }
+  batch.number_rows();
   return batch;
 }
 

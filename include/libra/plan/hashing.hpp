@@ -74,7 +74,12 @@ inline void add_to(hasher& h, region const& r) noexcept {
 [[nodiscard]] inline digest digest_of(pool_batch const& b) noexcept {
   hasher h;
   add_to(h, b.shape);
-  h.add(b.home.window_tokens).add(b.home.cp).add(b.slots).add(b.first_rank).add(b.segments.size());
+  h.add(b.home.window_tokens)
+      .add(b.home.cp)
+      .add(static_cast<std::uint8_t>(b.home.kind))
+      .add(b.slots)
+      .add(b.first_rank)
+      .add(b.segments.size());
   for (placed_segment const& s : b.segments) {
     add_to(h, s.what);
     h.add(s.sequence.value).add(s.slot.value).add(s.position);
@@ -112,6 +117,7 @@ inline void add_to(hasher& h, program const& p) noexcept {
     h.add(t.segment.value).add(t.head_begin).add(t.head_end);
     add_to(h, t.rows);
     add_to(h, t.keys);
+    h.add(static_cast<std::uint8_t>(t.part));
     for (location const at : t.at) {
       h.add(at.code());
     }

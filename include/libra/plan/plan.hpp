@@ -23,6 +23,8 @@ struct plan_options {
   attention_shape shape{};
   topology links{};
   element_bytes width{};
+  /// How ranks hold packed sequences outside attention. Under zigzag nothing is arranged.
+  sharding home{sharding::contiguous};
   /// Order the segments of a pack so that short ones do not straddle shards.
   bool arrange{true};
   /// Batches that a rank's remote tiles are cut into; the inputs of one travel while another is computed.

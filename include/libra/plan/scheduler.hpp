@@ -56,7 +56,7 @@ class scheduler {
     validate(options.links);
     require(!lengths.empty(), "the list of lengths is empty, expected at least one document");
     packing packed = pack_(lengths, l.window_tokens);
-    if (options.arrange) {
+    if (options.arrange && options.home == sharding::contiguous) {
       arrange_for_home(packed, {l.window_tokens, l.cp});
     }
     return packed;
@@ -93,7 +93,7 @@ class scheduler {
     result.batch = batch_of(batch, m, g);
     result.dispatch = dispatch_(result.batch, cost_, batch.options.links);
     result.certificate = certify(result.batch, result.dispatch, cost_);
-    lowering_options const options{batch.options.width, batch.options.waves};
+    lowering_options const options{batch.options.width, batch.options.waves, result.dispatch.flow};
     result.forward = lower(result.batch, result.dispatch.forward, pass::forward, options);
     result.backward = lower(result.batch, result.dispatch.backward, pass::backward, options);
     result.fingerprint = {digest_of(result.batch), digest_of(result.dispatch.forward),
@@ -119,7 +119,7 @@ class scheduler {
     add_to(h, options.shape);
     add_to(h, options.links);
     add_to(h, options.width);
-    h.add(options.arrange).add(options.waves);
+    h.add(options.arrange).add(options.waves).add(static_cast<std::uint8_t>(options.home));
     h.add(policy_name(pack_))
         .add(policy_name(pools_))
         .add(policy_name(place_))

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <libra/program/home_tasks.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/program/panels.hpp>
 
@@ -12,8 +13,6 @@
 #include <vector>
 
 namespace libra::detail {
-
-inline constexpr std::array partial_sums{tensor::dk, tensor::dv};
 
 /// The part of a rank's partial gradients that one home rank adds up.
 struct gradient_piece {

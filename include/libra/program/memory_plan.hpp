@@ -20,11 +20,13 @@ class memory_plan {
  public:
   static constexpr std::int64_t alignment = 64;
 
-  /// Adds a block and returns its number. Pre: `first` and `last` index the ops given to `place`, `first <= last`.
-  std::size_t add(std::int64_t bytes, std::size_t first, std::size_t last) {
-    auto run = std::ranges::find_if(runs_, [&](run_of_blocks const& r) { return r.first == first && r.last == last; });
+  /// Adds a block and returns its number. Pre: `first` and `last` index the ops given to `place`, `first <= last`; so
+  /// does `also_last`, the last user on another queue, where there are two.
+  std::size_t add(std::int64_t bytes, std::size_t first, std::size_t last, std::size_t also_last) {
+    auto run = std::ranges::find_if(
+        runs_, [&](run_of_blocks const& r) { return r.first == first && r.last == last && r.also_last == also_last; });
     if (run == runs_.end()) {
-      runs_.push_back({first, last, 0, 0});
+      runs_.push_back({first, last, also_last, 0, 0});
       run = runs_.end() - 1;
     }
     blocks_.push_back({static_cast<std::size_t>(run - runs_.begin()), run->bytes});
@@ -32,14 +34,15 @@ class memory_plan {
     return blocks_.size() - 1;
   }
 
+  std::size_t add(std::int64_t bytes, std::size_t first, std::size_t last) { return add(bytes, first, last, last); }
+
   /// Gives every block its offset.
   void place(op_order const& order) {
     std::vector<std::pair<std::int64_t, std::int64_t>> taken;
     for (std::size_t r = 0; r < runs_.size(); ++r) {
       taken.clear();
       for (std::size_t other = 0; other < r; ++other) {
-        bool const apart =
-            order.before(runs_[other].last, runs_[r].first) || order.before(runs_[r].last, runs_[other].first);
+        bool const apart = ends_before(order, runs_[other], runs_[r]) || ends_before(order, runs_[r], runs_[other]);
         if (!apart) {
           taken.emplace_back(runs_[other].offset, runs_[other].offset + runs_[other].bytes);
         }
@@ -68,9 +71,13 @@ class memory_plan {
   struct run_of_blocks {
     std::size_t first{};
     std::size_t last{};
+    std::size_t also_last{};
     std::int64_t bytes{};
     std::int64_t offset{};
   };
+  [[nodiscard]] static bool ends_before(op_order const& order, run_of_blocks const& a, run_of_blocks const& b) {
+    return order.before(a.last, b.first) && order.before(a.also_last, b.first);
+  }
   struct block {
     std::size_t run{};
     std::int64_t offset{};

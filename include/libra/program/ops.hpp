@@ -104,16 +104,25 @@ struct transfer {
   friend constexpr bool operator==(transfer const&, transfer const&) = default;
 };
 
+/// Which of the keys that its rows see a tile works on.
+enum class key_part : std::uint8_t {
+  all,    ///< all of them; the result is written
+  first,  ///< some; the result is written
+  next,   ///< some; the result is added: `o` and `lse` are combined with what they hold, `dq` is a sum
+};
+
 /// A tile and where its operands are. `attend` uses q, k, v, o, lse; `attend_backward` all but o.
 ///
 /// k, v, dk and dv point at the row of key `keys.begin`, the others at the row of query `rows.begin`.
-/// Backward adds to dk and dv and writes dq.
+/// Backward adds to dk and dv, and writes dq unless it is the next part. The keys of a tile that works on all of them
+/// begin at a key block; those of a part anywhere.
 struct tile_task {
   segment_id segment;
   std::int32_t head_begin{};
   std::int32_t head_end{};
   row_range rows;
   row_range keys;
+  key_part part{key_part::all};
   std::array<location, tensor_count> at{};
 
   [[nodiscard]] constexpr location where(tensor t) const noexcept { return at[static_cast<std::size_t>(t)]; }
@@ -132,8 +141,8 @@ struct region_task {
 };
 inline constexpr segment_id no_segment{-1};
 
-/// A sum of partial gradients: home region `what` at `into` becomes the sum, in order, of `program::partials[first,
-/// last)`.
+/// A sum of partial gradients: region `what` at `into`, at home or in the workspace, becomes the sum, in order, of
+/// `program::partials[first, last)`.
 struct reduce_task {
   region what;
   location into;

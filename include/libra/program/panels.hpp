@@ -2,19 +2,18 @@
 
 #include <libra/core/ids.hpp>
 #include <libra/model/pool_batch.hpp>
+#include <libra/program/check_tile.hpp>
+#include <libra/program/op_list.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 namespace libra::detail {
-
-inline constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
 /// A tile on the rank that computes it, and what of it is already there.
 struct tile_ref {
@@ -84,17 +83,7 @@ template <class Uses, class Assign>
                                                            std::int32_t waves) {
   std::vector<rank_tiles> ranks(static_cast<std::size_t>(batch.ranks()));
   for (tile const& t : tiles) {
-    require(t.rank.value >= 0 && t.rank.value < batch.ranks(), "tile of segment ", t.segment.value, " is on rank ",
-            t.rank.value, ", expected 0 to ", batch.ranks() - 1);
-    require(t.segment.value >= 0 && t.segment.index() < batch.segments.size(), "tile names segment ", t.segment.value,
-            ", expected 0 to ", static_cast<std::int64_t>(batch.segments.size()) - 1);
-    require(0 <= t.q_begin && t.q_begin < t.q_end && t.q_end <= batch.length(t.segment), "tile of segment ",
-            t.segment.value, " has rows [", t.q_begin, ", ", t.q_end, "), expected some of [0, ",
-            batch.length(t.segment), ")");
-    require(0 <= t.head_begin && t.head_begin < t.head_end && t.head_end <= batch.shape.q_heads &&
-                t.head_begin / batch.shape.group() == (t.head_end - 1) / batch.shape.group(),
-            "tile of segment ", t.segment.value, " has heads [", t.head_begin, ", ", t.head_end,
-            "), expected query heads of one key/value head");
+    check_tile(batch, t);
     row_range const keys = batch.shape.mask.panel(t.q_begin, t.q_end, batch.length(t.segment));
     auto const held = [&](row_range tokens) {
       return batch.home_of(t.segment, tokens.begin) == t.rank && batch.one_home(t.segment, tokens);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <libra/program/gradients.hpp>
+#include <libra/program/home_tasks.hpp>
 #include <libra/program/memory_plan.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/program/panels.hpp>
@@ -14,21 +15,6 @@
 #include <vector>
 
 namespace libra::detail {
-
-inline constexpr std::array key_inputs{tensor::k, tensor::v};
-
-/// The tensors with rows of queries that a tile reads.
-[[nodiscard]] inline std::span<tensor const> row_inputs(pass p) noexcept {
-  static constexpr std::array forward{tensor::q};
-  static constexpr std::array backward{tensor::q, tensor::d_o, tensor::lse, tensor::delta};
-  return p == pass::backward ? std::span<tensor const>(backward) : std::span<tensor const>(forward);
-}
-/// The tensors with rows of queries that a tile writes.
-[[nodiscard]] inline std::span<tensor const> row_outputs(pass p) noexcept {
-  static constexpr std::array forward{tensor::o, tensor::lse};
-  static constexpr std::array backward{tensor::dq};
-  return p == pass::backward ? std::span<tensor const>(backward) : std::span<tensor const>(forward);
-}
 
 /// One rank's program while it is built.
 struct rank_build {
@@ -62,13 +48,6 @@ struct pool_build {
   [[nodiscard]] bool backward() const noexcept { return direction == pass::backward; }
   [[nodiscard]] std::int64_t row_bytes(tensor t) const noexcept { return wire_row_bytes(t, batch.shape, width); }
 
-  /// The local row of a token on its home rank.
-  [[nodiscard]] location home_location(segment_id s, std::int64_t token) const {
-    location at;
-    batch.for_each_home(s, {token, token + 1},
-                        [&](rank_id, row_range, std::int64_t local) { at = location::home(local); });
-    return at;
-  }
   /// A tile's row block in its rank's workspace, as a byte offset. Pre: the rows are not used at home.
   [[nodiscard]] static std::int64_t block_of(rank_build const& rank, std::size_t tile, tensor t) {
     return rank.memory.offset(rank.blocks[tile][static_cast<std::size_t>(t)]);

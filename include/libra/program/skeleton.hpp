@@ -1,5 +1,6 @@
 #pragma once
 
+#include <libra/program/op_list.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/program/panels.hpp>
 
@@ -17,7 +18,7 @@ namespace libra::detail {
 /// The input round of wave w + 1 travels while wave w is computed and the results of wave w - 1 return. Round w + 2
 /// waits for wave w, and wave w + 2 for the return of wave w: two waves' blocks are alive at a time, whatever the
 /// speeds.
-class skeleton {
+class skeleton : private op_list {
  public:
   /// What the rank has to do beside exchanging; `waves` counts the rounds of the whole pool.
   struct needs {
@@ -58,7 +59,7 @@ class skeleton {
     reduce = n.reduces ? push(op_kind::reduce, queue::compute, {waves >= 1 ? deliver[waves] : none}) : none;
   }
 
-  std::vector<op> ops;
+  using op_list::ops;
   std::size_t dot{none};
   std::size_t clear{none};
   std::size_t reduce{none};
@@ -66,27 +67,6 @@ class skeleton {
   std::vector<std::size_t> fetch;
   std::vector<std::size_t> attend;
   std::vector<std::size_t> deliver;
-
- private:
-  std::size_t push(op_kind kind, queue on, std::initializer_list<std::size_t> waits) {
-    op next;
-    next.kind = kind;
-    next.on = on;
-    auto& count = count_[static_cast<std::size_t>(on)];
-    next.round = kind == op_kind::exchange ? count : 0;
-    for (std::size_t const w : waits) {
-      if (w != none && ops[w].on != on) {
-        auto& after = next.after[static_cast<std::size_t>(ops[w].on)];
-        after = std::max(after, position_[w] + 1);
-      }
-    }
-    position_.push_back(count++);
-    ops.push_back(next);
-    return ops.size() - 1;
-  }
-
-  std::array<std::int32_t, queue_count> count_{};
-  std::vector<std::int32_t> position_;
 };
 
 }  // namespace libra::detail

@@ -264,8 +264,10 @@ class interpreter {
                t.head_begin / group == (t.head_end - 1) / group,
            "tile heads [", t.head_begin, ", ", t.head_end, ") are not of one key/value head");
     row_range const seen = batch_.shape.mask.span(t.rows.begin, t.rows.end, length);
-    expect(t.keys.begin % key_block == 0 && 0 <= t.keys.begin && t.keys.begin <= seen.begin && seen.end <= t.keys.end &&
-               t.keys.end <= length,
+    expect(0 <= t.keys.begin && t.keys.begin < t.keys.end && t.keys.end <= length, "tile keys [", t.keys.begin, ", ",
+           t.keys.end, ") of segment ", t.segment.value, ", which has ", length);
+    expect(t.part != key_part::all ||
+               (t.keys.begin % key_block == 0 && t.keys.begin <= seen.begin && seen.end <= t.keys.end),
            "tile keys [", t.keys.begin, ", ", t.keys.end, ") do not hold [", seen.begin, ", ", seen.end,
            ") from a key block on");
     std::int32_t const kv = t.head_begin / group;
@@ -276,15 +278,22 @@ class interpreter {
       static_cast<void>(store_.read(of_keys(x), t.where(x)));
     }
     static_cast<void>(store_.read(of_rows(tensor::q), t.where(tensor::q)));
+    auto const put = [&](tensor x) {
+      if (t.part == key_part::next) {
+        store_.accumulate(of_rows(x), t.where(x), 0);
+      } else {
+        store_.write(of_rows(x), t.where(x), whole_rows(of_rows(x)));
+      }
+    };
     if (!backward()) {
-      store_.write(of_rows(tensor::o), t.where(tensor::o), whole_rows(of_rows(tensor::o)));
-      store_.write(of_rows(tensor::lse), t.where(tensor::lse), whole_rows(of_rows(tensor::lse)));
+      put(tensor::o);
+      put(tensor::lse);
       return;
     }
     for (tensor const x : {tensor::d_o, tensor::lse, tensor::delta}) {
       static_cast<void>(store_.read(of_rows(x), t.where(x)));
     }
-    store_.write(of_rows(tensor::dq), t.where(tensor::dq), whole_rows(of_rows(tensor::dq)));
+    put(tensor::dq);
     for (tensor const x : {tensor::dk, tensor::dv}) {
       store_.accumulate(of_keys(x), t.where(x), id);
     }
