@@ -38,7 +38,7 @@ class kernel_time {
     row_range const blocks{keys.begin / key_block * key_block, (keys.end + key_block - 1) / key_block * key_block};
     int128 const packed = static_cast<int128>(t.q_end - t.q_begin) * t.heads;
     int128 const row_blocks = ceil_div(packed, row_block);
-    // Unfilled rows of the last block are charged at the first row's keys, as `roofline` does.
+    // Unfilled rows of the last block are charged at the first row's keys: never less than `roofline` does.
     int128 const visited = visited_keys(t, {t.q_begin, t.q_end}, blocks) * t.heads +
                            (row_blocks * row_block - packed) * visited_keys(t, {t.q_begin, t.q_begin + 1}, blocks);
     attention_rates const& rates = whole_.rates();

@@ -15,8 +15,8 @@ namespace libra::sim {
 /// port has had; with n of them it runs n times slower than the clock, and a transfer ends when virtual time reaches
 /// its start plus what it asked for. So an arrival or an end changes one number, not the rate of every transfer.
 ///
-/// Units: picoseconds. Transfers that start together end exactly when they should; a later arrival may delay the others
-/// by less than a picosecond, and never makes the port faster than its bandwidth.
+/// Units: picoseconds. Transfers that start together end exactly when they should; every later arrival may delay an end
+/// by a picosecond a transfer, and none makes the port faster than its bandwidth.
 /// Complexity: an arrival is O(log n) plus a short move, an end is constant.
 class shared_port {
  public:
@@ -35,7 +35,7 @@ class shared_port {
       parts_ = 1;
     }
     advance(now_ps);
-    request const added{virtual_ps_ + service_ps, id};
+    request const added{virtual_ps_ + (part_ > 0 ? 1 : 0) + service_ps, id};
     // Last comes out first, and of equals the one that came first.
     auto const at = std::lower_bound(waiting_.begin(), waiting_.end(), added,
                                      [](request const& a, request const& b) { return a.until_ps > b.until_ps; });
