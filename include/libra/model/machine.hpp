@@ -31,6 +31,10 @@ struct machine {
   topology links;
   std::int64_t linear_flop_per_second{};
   attention_rates attention;
+  /// What ops that only move memory run at; 0 charges nothing for them.
+  std::int64_t memory_bytes_per_second{};
+  /// How much longer computing takes while its rank exchanges, in thousandths: 1000 is no slow-down.
+  std::int32_t sm_factor_permille{1000};
 };
 
 /// Errors: `input_error` naming the first rate that is out of range.
@@ -43,6 +47,17 @@ constexpr void validate(attention_rates const& r) {
   require(r.backward_block_ps >= 0, "backward_block_ps is ", r.backward_block_ps, ", expected at least 0");
   require(r.forward_launch_ps >= 0, "forward_launch_ps is ", r.forward_launch_ps, ", expected at least 0");
   require(r.backward_launch_ps >= 0, "backward_launch_ps is ", r.backward_launch_ps, ", expected at least 0");
+}
+
+/// Errors: `input_error` naming the first figure that is out of range.
+constexpr void validate(machine const& m) {
+  validate(m.links);
+  validate(m.attention);
+  require(m.linear_flop_per_second >= 1, "linear_flop_per_second is ", m.linear_flop_per_second,
+          ", expected at least 1");
+  require(m.memory_bytes_per_second >= 0, "memory_bytes_per_second is ", m.memory_bytes_per_second,
+          ", expected at least 0");
+  require(m.sm_factor_permille >= 1000, "sm_factor_permille is ", m.sm_factor_permille, ", expected at least 1000");
 }
 
 /// FlashAttention-3 on a Hopper SXM card, document-causal batches of 1K to 32K tokens.

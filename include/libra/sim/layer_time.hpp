@@ -1,0 +1,75 @@
+#pragma once
+
+#include <libra/model/machine.hpp>
+#include <libra/model/work.hpp>
+#include <libra/plan/plan.hpp>
+#include <libra/sim/engine.hpp>
+#include <libra/sim/kernel_time.hpp>
+#include <libra/sim/timing.hpp>
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace libra::sim {
+
+/// What one layer's attention costs one pool in one micro-step: all that a training step needs to know of it.
+struct layer_time {
+  /// Picoseconds until the last rank has ended, of each pass.
+  work attention;
+  /// Picoseconds that the busiest rank computes in both passes; the second counts the forward pass twice.
+  std::array<std::int64_t, 2> busy_ps{};
+  /// Bytes that one rank sends or receives in both passes, whichever is more; the rank with most.
+  std::int64_t max_bytes{};
+  std::int32_t ranks_per_exchange{};
+
+  friend constexpr bool operator==(layer_time const&, layer_time const&) = default;
+};
+
+/// Joins what the two passes of a pool took.
+[[nodiscard]] inline layer_time join_passes(pool_timing const& forward, pool_timing const& backward,
+                                            std::int32_t ranks_per_exchange) {
+  layer_time result{.attention = {forward.makespan_ps, backward.makespan_ps},
+                    .busy_ps = {},
+                    .max_bytes = 0,
+                    .ranks_per_exchange = ranks_per_exchange};
+  for (std::size_t r = 0; r < forward.ranks.size(); ++r) {
+    rank_timing const& f = forward.ranks[r];
+    rank_timing const& b = backward.ranks[r];
+    for (std::int64_t runs = 1; runs <= 2; ++runs) {
+      std::int64_t& busy = result.busy_ps[static_cast<std::size_t>(runs - 1)];
+      busy = std::max(busy, runs * f.compute_busy_ps + b.compute_busy_ps);
+    }
+    result.max_bytes =
+        std::max({result.max_bytes, f.bytes_sent() + b.bytes_sent(), f.bytes_received() + b.bytes_received()});
+  }
+  return result;
+}
+
+/// Times both passes of a pool. Errors: those of `engine::run`.
+template <tile_time Time>
+[[nodiscard]] layer_time time_layer(engine& clock, pool_plan const& plan, machine const& rates, Time const& time) {
+  pool_timing const forward = clock.run(plan.batch, plan.forward, rates, time);
+  pool_timing const backward = clock.run(plan.batch, plan.backward, rates, time);
+  return join_passes(forward, backward, plan.dispatch.ranks_per_exchange);
+}
+
+/// Times every pool of every micro-step through `time_pool(micro_step_id, pool_id)`, which may plan and simulate the
+/// pool or know its time already. Shape: `[micro-steps of all global batches, pools]`.
+template <class TimePool>
+  requires std::same_as<std::invoke_result_t<TimePool&, micro_step_id, pool_id>, layer_time>
+[[nodiscard]] std::vector<layer_time> time_layers(batch_plan const& plan, TimePool time_pool) {
+  std::vector<layer_time> times;
+  times.reserve(static_cast<std::size_t>(plan.placement.steps()) * static_cast<std::size_t>(plan.pools.size()));
+  for (std::int32_t m = 0; m < plan.placement.steps(); ++m) {
+    for (std::int32_t g = 0; g < plan.pools.size(); ++g) {
+      times.push_back(time_pool(micro_step_id(m), pool_id(g)));
+    }
+  }
+  return times;
+}
+
+}  // namespace libra::sim

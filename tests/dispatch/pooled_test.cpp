@@ -1,0 +1,80 @@
+#include "support/coverage.hpp"
+#include "support/printing.hpp"
+#include "support/random_cases.hpp"
+
+#include <libra/cost/pair_count.hpp>
+#include <libra/cost/roofline.hpp>
+#include <libra/dispatch/pooled.hpp>
+#include <libra/dispatch/ulysses.hpp>
+#include <libra/plan/certify.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+using libra::document_id;
+using libra::int128;
+using libra::pair_count;
+using libra::pool_batch;
+using libra::pool_dispatch;
+using libra::pooled;
+using libra::sequence_id;
+using libra::slot_id;
+using libra::tile;
+
+static_assert(std::is_trivially_copyable_v<pooled>);
+
+pool_dispatch dispatch(pool_batch const& batch) { return pooled{}(batch, pair_count{}, libra::topology{}); }
+
+/// Slots of one document each, over groups of `cp` ranks.
+pool_batch documents(std::vector<std::int64_t> const& lengths, std::int64_t window, std::int32_t cp) {
+  pool_batch batch{.shape = {8, 2, 64, {}},
+                   .home = {window, cp},
+                   .slots = static_cast<std::int32_t>(lengths.size()),
+                   .first_rank = 0,
+                   .segments = {}};
+  for (std::size_t s = 0; s < lengths.size(); ++s) {
+    batch.segments.push_back({{document_id(s), 0, lengths[s]}, sequence_id(s), slot_id(s), 0});
+  }
+  return batch;
+}
+
+TEST_CASE("covers every row and head once in both passes") {
+  for (std::uint64_t seed = 1000; seed < 1200; ++seed) {
+    pool_batch const batch = libra::test::random_pool(seed, {.tokens = 2500});
+    INFO("seed ", seed, ": ", libra::test::describe(batch));
+    pool_dispatch const d = pooled{}(batch, libra::roofline{}, libra::topology{});
+    REQUIRE(libra::test::coverage_error(batch, d.forward) == "");
+    REQUIRE(libra::test::coverage_error(batch, d.backward) == "");
+    REQUIRE(d.ranks_per_exchange <= batch.ranks());
+    REQUIRE(d.idle_ranks == 0);
+  }
+}
+
+TEST_CASE("equal documents, each inside its home, are computed where they are") {
+  pool_batch const batch = documents({512, 512, 512, 512}, 512, 1);
+  for (tile const& t : dispatch(batch).forward) {
+    CHECK(t.rank.value == t.segment.value);
+  }
+}
+
+TEST_CASE("one long document is shared by the whole pool, within two percent of the mean") {
+  pool_batch const batch = documents({8192, 512, 512, 512}, 8192, 1);
+  libra::pool_certificate const proof = certify(batch, dispatch(batch), pair_count{});
+  CHECK(proof.makespan.forward * 100 <= proof.lower_bound.forward * 102);
+  CHECK(proof.makespan.backward * 100 <= proof.lower_bound.backward * 102);
+  libra::pool_certificate const heads =
+      certify(batch, libra::ulysses{}(batch, pair_count{}, libra::topology{}), pair_count{});
+  CHECK(heads.makespan.forward > 3 * proof.makespan.forward);
+}
+
+TEST_CASE("the same batch is always dispatched alike") {
+  pool_batch const batch = documents({4096, 100, 3000, 512}, 4096, 2);
+  CHECK(dispatch(batch) == dispatch(batch));
+}
+
+}  // namespace
