@@ -77,14 +77,16 @@ inline pool_batch random_batch(int number, libra::random_bits& bits, std::int32_
   for (std::int32_t s = 0; s < batch.slots; ++s) {
     fill_slot(batch, libra::slot_id(s), bits);
   }
+  batch.home.kind = bits.below(3) == 0 ? libra::sharding::zigzag : libra::sharding::contiguous;
+  batch.number_rows();
   return batch;
 }
 
 inline std::string describe(pool_batch const& b) {
-  std::string text =
-      libra::message("heads ", b.shape.q_heads, "/", b.shape.kv_heads, " of ", b.shape.head_dim, ", mask ",
-                     static_cast<int>(b.shape.mask.kind), " width ", b.shape.mask.width_tokens, ", window ",
-                     b.home.window_tokens, ", cp ", b.home.cp, ", slots ", b.slots, ", segments");
+  std::string text = libra::message(
+      "heads ", b.shape.q_heads, "/", b.shape.kv_heads, " of ", b.shape.head_dim, ", mask ",
+      static_cast<int>(b.shape.mask.kind), " width ", b.shape.mask.width_tokens, ", window ", b.home.window_tokens,
+      ", cp ", b.home.cp, b.home.kind == libra::sharding::zigzag ? " zigzag" : "", ", slots ", b.slots, ", segments");
   for (auto const& s : b.segments) {
     text += libra::message(" ", s.slot.value, ":", s.position, "+", s.what.length);
   }
@@ -94,10 +96,11 @@ inline std::string describe(pool_batch const& b) {
 /// What a scheduler does with a batch that is already placed.
 template <class Dispatcher>
 std::shared_ptr<pool_plan const> plan(pool_batch const& batch, Dispatcher const& dispatch,
-                                      libra::lowering_options const& options) {
+                                      libra::lowering_options options) {
   auto result = std::make_shared<pool_plan>();
   result->batch = batch;
   result->dispatch = dispatch(batch, libra::pair_count{}, libra::topology{});
+  options.flow = result->dispatch.flow;
   result->forward = lower(batch, result->dispatch.forward, libra::pass::forward, options);
   result->backward = lower(batch, result->dispatch.backward, libra::pass::backward, options);
   result->fingerprint = {digest_of(batch), digest_of(result->dispatch.forward), digest_of(result->dispatch.backward),
@@ -188,6 +191,7 @@ inline pool_batch alone(pool_batch const& batch, libra::slot_id slot) {
   pool_batch result = batch;
   result.slots = 1;
   result.home.cp = 1;
+  result.home.kind = libra::sharding::contiguous;
   std::erase_if(result.segments, [&](libra::placed_segment const& s) { return s.slot != slot; });
   for (auto& s : result.segments) {
     s.slot = libra::slot_id(0);

@@ -91,7 +91,7 @@ void attend_chunk(attend_tile const& tile, std::int64_t chunk, std::size_t count
   std::fill_n(b.total, count, 0.0F);
 
   row_range const seen = detail::visible_keys(extent, chunk, chunk + static_cast<std::int64_t>(count));
-  for (std::int64_t block = seen.begin / key_block * key_block; block < seen.end; block += key_block) {
+  for (std::int64_t block = detail::first_block(extent, seen); block < seen.end; block += key_block) {
     std::int64_t const begin = block - extent.keys.begin;
     std::int64_t const end = std::min(block + key_block, extent.keys.end) - extent.keys.begin;
     load_keys_transposed(tile.k, begin, end, head_dim, b.keys);
@@ -101,7 +101,7 @@ void attend_chunk(attend_tile const& tile, std::int64_t chunk, std::size_t count
     }
   }
   for (std::size_t i = 0; i < count; ++i) {
-    b.inverse[i] = 1.0F / b.total[i];
+    b.inverse[i] = b.total[i] > 0.0F ? 1.0F / b.total[i] : 0.0F;  // 0: of some keys, a row may see none
   }
   store_pairs(b.sums, b.inverse, 1, extent, chunk, count, tile.o);
 }

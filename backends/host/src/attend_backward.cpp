@@ -60,8 +60,7 @@ HWY_INLINE void backward_block(attend_backward_tile const& tile, std::int64_t ch
   multiply<over_keys_layout, true>(b.ds[0] + seen.begin, b.keys[seen.begin], b.dq[at], count, dim,
                                    seen.end - seen.begin);
   multiply<over_pairs_layout, true>(b.p[0] + computed.begin, b.d_o[at], b.dv[computed.begin], columns, dim, count);
-  multiply<over_pairs_layout, true>(b.ds[0] + computed.begin, b.queries[at], b.dk[computed.begin], columns, dim,
-                                    count);
+  multiply<over_pairs_layout, true>(b.ds[0] + computed.begin, b.queries[at], b.dk[computed.begin], columns, dim, count);
 }
 
 void load_chunk(attend_backward_tile const& tile, std::int64_t chunk, std::size_t count, backward_buffers& b) {
@@ -97,7 +96,7 @@ void attend_backward_chunk(attend_backward_tile const& tile, std::int64_t chunk,
   auto const head_dim = static_cast<std::size_t>(extent.head_dim);
   load_chunk(tile, chunk, count, b);
   row_range const seen = detail::visible_keys(extent, chunk, chunk + static_cast<std::int64_t>(count));
-  for (std::int64_t block = seen.begin / key_block * key_block; block < seen.end; block += key_block) {
+  for (std::int64_t block = detail::first_block(extent, seen); block < seen.end; block += key_block) {
     std::int64_t const begin = block - extent.keys.begin;
     std::int64_t const end = std::min(block + key_block, extent.keys.end) - extent.keys.begin;
     load_keys(tile.k, begin, end, head_dim, b.keys);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
+#include <vector>
 
 namespace libra::host {
 
@@ -32,7 +34,8 @@ class operands {
             .heads = task_.head_end - task_.head_begin,
             .head_dim = at_.shape().head_dim,
             .mask = at_.shape().mask,
-            .scale = at_.softmax_scale()};
+            .scale = at_.softmax_scale(),
+            .all_keys = task_.part == key_part::all};
   }
   [[nodiscard]] head_rows<float const> read(tensor t) const {
     return as_heads<float const>(at_.read(task_, t), channels(t));
@@ -45,6 +48,20 @@ class operands {
   tile_task const& task_;
   bindings const& at_;
 };
+
+[[nodiscard]] head_extent extent_of(tile_task const& task, bindings const& at) {
+  return {task.rows.size(), task.head_end - task.head_begin, at.shape().head_dim};
+}
+
+/// Dense rows for what one part of a tile's keys gives. The buffer keeps its size.
+[[nodiscard]] head_rows<float> temporary(std::vector<float>& buffer, tile_task const& task, std::int64_t channels) {
+  std::int64_t const heads = task.head_end - task.head_begin;
+  auto const elements = static_cast<std::size_t>(task.rows.size() * heads * channels);
+  if (buffer.size() < elements) {
+    buffer.resize(elements);
+  }
+  return {buffer.data(), heads * channels, channels};
+}
 
 }  // namespace
 
@@ -59,30 +76,44 @@ void memory::release::operator()(std::byte* first) const noexcept { ::operator d
 void kernel::attend(std::span<tile_task const> tiles, bindings const& at) {
   for (tile_task const& task : tiles) {
     operands const in(task, at);
-    host::attend({.extent = in.extent(),
-                  .q = in.read(tensor::q),
-                  .k = in.read(tensor::k),
-                  .v = in.read(tensor::v),
-                  .o = in.write(tensor::o),
-                  .lse = in.write(tensor::lse)},
-                 scratch_);
+    attend_tile tile{.extent = in.extent(),
+                     .q = in.read(tensor::q),
+                     .k = in.read(tensor::k),
+                     .v = in.read(tensor::v),
+                     .o = in.write(tensor::o),
+                     .lse = in.write(tensor::lse)};
+    if (task.part != key_part::next) {
+      host::attend(tile, scratch_);
+      continue;
+    }
+    head_rows<float> const o = std::exchange(tile.o, temporary(part_rows_, task, at.shape().head_dim));
+    head_rows<float> const lse = std::exchange(tile.lse, temporary(part_lse_, task, 1));
+    host::attend(tile, scratch_);
+    combine(tile.o, tile.lse, o, lse, extent_of(task, at));
   }
 }
 
 void kernel::attend_backward(std::span<tile_task const> tiles, bindings const& at) {
   for (tile_task const& task : tiles) {
     operands const in(task, at);
-    host::attend_backward({.extent = in.extent(),
-                           .q = in.read(tensor::q),
-                           .k = in.read(tensor::k),
-                           .v = in.read(tensor::v),
-                           .d_o = in.read(tensor::d_o),
-                           .lse = in.read(tensor::lse),
-                           .delta = in.read(tensor::delta),
-                           .dq = in.write(tensor::dq),
-                           .dk = in.write(tensor::dk),
-                           .dv = in.write(tensor::dv)},
-                          scratch_);
+    attend_backward_tile tile{.extent = in.extent(),
+                              .q = in.read(tensor::q),
+                              .k = in.read(tensor::k),
+                              .v = in.read(tensor::v),
+                              .d_o = in.read(tensor::d_o),
+                              .lse = in.read(tensor::lse),
+                              .delta = in.read(tensor::delta),
+                              .dq = in.write(tensor::dq),
+                              .dk = in.write(tensor::dk),
+                              .dv = in.write(tensor::dv)};
+    if (task.part != key_part::next) {
+      host::attend_backward(tile, scratch_);
+      continue;
+    }
+    head_rows<float> const dq = std::exchange(tile.dq, temporary(part_rows_, task, at.shape().head_dim));
+    host::attend_backward(tile, scratch_);
+    parts_.assign({dq, tile.dq});
+    add_rows(parts_, dq, extent_of(task, at));
   }
 }
 

@@ -184,8 +184,8 @@ void forward(reference_problem const& problem, key_head const& keys, query_block
   std::ranges::fill(b.o, 0.0);
   for (std::size_t block = b.first_block; block < b.last_block; ++block) {
     std::size_t const at = block * keys_per_block;
-    multiply_add({b.p.data() + at, b.p_row, 1, keys.v.data() + at * dim, dim, b.o.data(), dim, b.rows(), dim,
-                  keys_per_block});
+    multiply_add(
+        {b.p.data() + at, b.p_row, 1, keys.v.data() + at * dim, dim, b.o.data(), dim, b.rows(), dim, keys_per_block});
   }
 }
 
@@ -210,10 +210,10 @@ void backward(reference_problem const& problem, key_head& keys, query_block& b) 
     }
     multiply_add({b.ds.data(), keys_per_block, 1, keys.k.data() + at * dim, dim, b.dq.data(), dim, b.rows(), dim,
                   keys_per_block});
-    multiply_add({b.ds.data(), 1, keys_per_block, b.q, dim, keys.dk.data() + at * dim, dim, keys_per_block, dim,
-                  b.rows()});
-    multiply_add({b.p.data() + at, 1, b.p_row, b.d_o, dim, keys.dv.data() + at * dim, dim, keys_per_block, dim,
-                  b.rows()});
+    multiply_add(
+        {b.ds.data(), 1, keys_per_block, b.q, dim, keys.dk.data() + at * dim, dim, keys_per_block, dim, b.rows()});
+    multiply_add(
+        {b.p.data() + at, 1, b.p_row, b.d_o, dim, keys.dv.data() + at * dim, dim, keys_per_block, dim, b.rows()});
   }
 }
 

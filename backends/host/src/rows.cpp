@@ -22,8 +22,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Every head_dim is a multiple of eight channels, so eight lanes at a time leave no remainder.
 using eight_lanes = hn::CappedTag<float, 8>;
 
-void row_dot_vectors(head_rows<float const> const& d_o, head_rows<float const> const& o,
-                     head_rows<float> const& delta, head_extent const& extent) {
+void row_dot_vectors(head_rows<float const> const& d_o, head_rows<float const> const& o, head_rows<float> const& delta,
+                     head_extent const& extent) {
   eight_lanes const d;
   for (std::int64_t row = 0; row < extent.rows; ++row) {
     for (std::int64_t head = 0; head < extent.heads; ++head) {

@@ -47,15 +47,15 @@ struct attend_buffers {
 struct backward_buffers {
   alignas(128) dim_rows<chunk_rows> queries;  // times scale * log2(e)
   alignas(128) dim_rows<chunk_rows> d_o;
-  alignas(128) dim_rows<chunk_rows> dq;       // over scale
+  alignas(128) dim_rows<chunk_rows> dq;  // over scale
   alignas(128) dim_rows<block_keys> keys;
   alignas(128) key_rows<max_head_dim> keys_transposed;
   alignas(128) key_rows<max_head_dim> values_transposed;
-  alignas(128) dim_rows<block_keys> dk;       // times log2(e)
+  alignas(128) dim_rows<block_keys> dk;  // times log2(e)
   alignas(128) dim_rows<block_keys> dv;
   alignas(128) key_rows<batch_rows> p;
-  alignas(128) key_rows<batch_rows> ds;       // over scale
-  float lse[chunk_rows];                      // in powers of two
+  alignas(128) key_rows<batch_rows> ds;  // over scale
+  float lse[chunk_rows];                 // in powers of two
   float delta[chunk_rows];
 };
 
@@ -76,11 +76,18 @@ struct tile_row {
   return {index / extent.heads, index % extent.heads};
 }
 
-/// The keys that some of the pairs `[first, last)` see. Pre: `first < last`.
+/// The keys of the tile that some of the pairs `[first, last)` see. Pre: `first < last`.
 [[nodiscard]] constexpr row_range visible_keys(tile_extent const& extent, std::int64_t first,
                                                std::int64_t last) noexcept {
-  return extent.mask.span(extent.rows.begin + first / extent.heads,
-                          extent.rows.begin + (last - 1) / extent.heads + 1, extent.length);
+  row_range const seen = extent.mask.span(extent.rows.begin + first / extent.heads,
+                                          extent.rows.begin + (last - 1) / extent.heads + 1, extent.length);
+  std::int64_t const begin = std::max(seen.begin, extent.keys.begin);
+  return {begin, std::max(begin, std::min(seen.end, extent.keys.end))};
+}
+
+/// The first block that holds a key of `seen`. Blocks begin with the tile's first key.
+[[nodiscard]] constexpr std::int64_t first_block(tile_extent const& extent, row_range seen) noexcept {
+  return seen.begin - (seen.begin - extent.keys.begin) % key_block;
 }
 
 /// Keys `[begin, end)` relative to the first key of a block.

@@ -45,6 +45,9 @@ class kernel {
  private:
   scratch scratch_;
   std::vector<head_rows<float const>> parts_;
+  /// What a part of a tile's keys gives, before it is added.
+  std::vector<float> part_rows_;
+  std::vector<float> part_lse_;
 };
 static_assert(libra::tile_kernel<kernel>);
 

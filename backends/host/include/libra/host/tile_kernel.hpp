@@ -11,8 +11,8 @@ namespace libra::host {
 
 /// Rows of one or more heads in memory that the caller owns: a plain strided view.
 ///
-/// Shape: `[rows, heads, head_dim]`; element (row r, head h, channel d) is `data[r * row_stride + h * head_stride + d]`.
-/// Units: strides in elements.
+/// Shape: `[rows, heads, head_dim]`; element (row r, head h, channel d) is `data[r * row_stride + h * head_stride +
+/// d]`. Units: strides in elements.
 template <class T>
 struct head_rows {
   T* data{};
@@ -38,7 +38,8 @@ struct head_extent {
   std::int32_t head_dim{128};
 };
 
-/// What one sequence-head tile computes: query rows `rows` of a segment times `heads` query heads of one key/value head.
+/// What one sequence-head tile computes: query rows `rows` of a segment times `heads` query heads of one key/value
+/// head.
 ///
 /// `keys` are the segment's key rows that the tile's views begin and end with: they hold at least what the mask shows
 /// to `rows`, and begin at a multiple of `key_block`. More keys than that change no bit of the result.
@@ -50,12 +51,16 @@ struct tile_extent {
   std::int32_t head_dim{128};
   attention_mask mask{};
   float scale{1.0F};
+  /// False for a part: the tile works on what the mask shows it of any range of `keys`. A row that sees none of them
+  /// has a result of zero and a log-sum-exp of minus infinity.
+  bool all_keys{true};
 };
 
 /// Forward attention of one tile.
 ///
-/// Shape: `q` and `o` are `[rows, heads, head_dim]`; `k` and `v` are `[keys, 1, head_dim]`; `lse` is `[rows, heads, 1]`.
-/// Row 0 of `q`, `o` and `lse` is token `extent.rows.begin` of the segment, row 0 of `k` and `v` token `extent.keys.begin`.
+/// Shape: `q` and `o` are `[rows, heads, head_dim]`; `k` and `v` are `[keys, 1, head_dim]`; `lse` is `[rows, heads,
+/// 1]`. Row 0 of `q`, `o` and `lse` is token `extent.rows.begin` of the segment, row 0 of `k` and `v` token
+/// `extent.keys.begin`.
 struct attend_tile {
   tile_extent extent{};
   head_rows<float const> q{};
@@ -96,6 +101,12 @@ void attend(attend_tile const& tile, scratch& buffers);
 /// Pre and Errors: as `attend`. Determinism: `dq` as `attend`'s outputs; `dk` and `dv` are sums over the tile's rows
 /// and heads in a fixed order, so the same tile gives the same bits.
 void attend_backward(attend_backward_tile const& tile, scratch& buffers);
+
+/// Combines results of disjoint keys: `o` and `lse` become those of their own keys and the other's.
+///
+/// Shape: as in `attend_tile`. Agrees with one call on all keys to rounding, not bit by bit.
+void combine(head_rows<float const> other_o, head_rows<float const> other_lse, head_rows<float> o, head_rows<float> lse,
+             head_extent const& extent);
 
 /// `delta[r, h] = sum over channels of d_o[r, h, :] * o[r, h, :]`. Pre: `head_dim` is a multiple of 8.
 void row_dot(head_rows<float const> d_o, head_rows<float const> o, head_rows<float> delta, head_extent const& extent);
