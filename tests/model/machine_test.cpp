@@ -65,4 +65,40 @@ TEST_CASE("each rate is refused by name and value") {
   CHECK_NOTHROW(validate(attention_rates{1, 1, 0, 0, 0, 0}));
 }
 
+TEST_CASE("machines that nobody measured are an H100 by the ratio of their datasheets") {
+  using libra::a100_80g;
+  using libra::h100_sxm;
+  // 312 of 989 TFLOP/s, 300 of 450 and 25 of 50 GB/s.
+  CHECK(a100_80g.attention.forward_flop_per_second / 1'000'000'000'000 == 196);
+  CHECK(a100_80g.attention.forward_launch_ps == h100_sxm.attention.forward_launch_ps);
+  CHECK(a100_80g.attention.backward_block_ps == h100_sxm.attention.backward_block_ps);
+  CHECK(a100_80g.linear_flop_per_second / 1'000'000'000'000 == 126);
+  CHECK(a100_80g.links.node_bytes_per_second / 1'000'000'000 == 266);
+  CHECK(a100_80g.links.network_bytes_per_second == 24'000'000'000);
+  CHECK(libra::h800.links.network_bytes_per_second == h100_sxm.links.network_bytes_per_second);
+  CHECK(libra::h800.attention == h100_sxm.attention);
+  CHECK(libra::h20.links == h100_sxm.links);
+  CHECK(libra::gb200_nvl72.links.ranks_per_node == 72);
+  CHECK(libra::gb200_nvl72.attention.backward_flop_per_second > 2 * h100_sxm.attention.backward_flop_per_second);
+}
+
+TEST_CASE("each figure of a machine is refused by name and value") {
+  auto const refused = [](machine const& m, char const* why) {
+    CHECK_THROWS_WITH_AS(validate(m), why, libra::input_error);
+  };
+  machine m = libra::h200_sxm;
+  CHECK_NOTHROW(validate(m));
+  m.linear_flop_per_second = 0;
+  refused(m, "linear_flop_per_second is 0, expected at least 1");
+  m = libra::h200_sxm;
+  m.memory_bytes_per_second = -1;
+  refused(m, "memory_bytes_per_second is -1, expected at least 0");
+  m = libra::h200_sxm;
+  m.sm_factor_permille = 999;
+  refused(m, "sm_factor_permille is 999, expected at least 1000");
+  m = libra::h200_sxm;
+  m.links.ranks_per_node = 0;
+  refused(m, "ranks_per_node is 0, expected at least 1");
+}
+
 }  // namespace

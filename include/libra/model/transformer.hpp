@@ -27,6 +27,42 @@ inline constexpr transformer qwen3_30b_a3b{
     .shape = {.q_heads = 32, .kv_heads = 4, .head_dim = 128, .mask = {}},
 };
 
-inline constexpr std::array transformers{qwen3_30b_a3b};
+inline constexpr transformer qwen3_235b_a22b{
+    .name = "qwen3-235b-a22b",
+    .source = "config.json of Qwen/Qwen3-235B-A22B",
+    .layers = 94,
+    .hidden = 4096,
+    .active_parameters = 22'000'000'000,
+    .shape = {.q_heads = 64, .kv_heads = 4, .head_dim = 128, .mask = {}},
+};
+
+inline constexpr transformer qwen3_8b{
+    .name = "qwen3-8b",
+    .source = "config.json of Qwen/Qwen3-8B",
+    .layers = 36,
+    .hidden = 4096,
+    .active_parameters = 8'200'000'000,
+    .shape = {.q_heads = 32, .kv_heads = 8, .head_dim = 128, .mask = {}},
+};
+
+inline constexpr transformer llama3_8b{
+    .name = "llama3-8b",
+    .source = "config.json of meta-llama/Meta-Llama-3-8B",
+    .layers = 32,
+    .hidden = 4096,
+    .active_parameters = 8'000'000'000,
+    .shape = {.q_heads = 32, .kv_heads = 8, .head_dim = 128, .mask = {}},
+};
+
+inline constexpr transformer llama3_70b{
+    .name = "llama3-70b",
+    .source = "config.json of meta-llama/Meta-Llama-3-70B",
+    .layers = 80,
+    .hidden = 8192,
+    .active_parameters = 70'600'000'000,
+    .shape = {.q_heads = 64, .kv_heads = 8, .head_dim = 128, .mask = {}},
+};
+
+inline constexpr std::array transformers{qwen3_30b_a3b, qwen3_235b_a22b, qwen3_8b, llama3_8b, llama3_70b};
 
 }  // namespace libra
