@@ -223,18 +223,19 @@ std::vector<cut> random_cuts(libra::random_bits& bits, segment const& s) {
 }
 
 TEST_CASE("outputs and gradients match the double-precision reference") {
-  on_every_instruction_set([] {
-    libra::random_bits bits(11);
+  libra::random_bits bits(11);
+  std::array const groups{1, 4, 7};
+  on_every_instruction_set([&] {
     for (std::int32_t const head_dim : {16, 24, 64, 72, 128, 256}) {
-      for (std::int32_t const heads : {1, 4, 7}) {
-        std::int64_t const length = bits.between(1, 300);
-        segment s{length, heads, head_dim, random_mask(bits, length)};
-        INFO("head_dim ", head_dim, ", heads ", heads, ", length ", length, ", mask ", static_cast<int>(s.mask.kind),
-             " of width ", s.mask.width_tokens);
-        s.randomise(bits());
-        s.run(std::array{s.whole()});
-        check_against_reference(s);
-      }
+      std::int32_t const heads = groups[bits.below(head_dim > 100 ? 2 : 3)];
+      // Beyond one key block and one batch of rows, yet quick without vectors and optimisation.
+      std::int64_t const length = bits.between(100, head_dim > 100 ? 140 : 270);
+      segment s{length, heads, head_dim, random_mask(bits, length)};
+      INFO("head_dim ", head_dim, ", heads ", heads, ", length ", length, ", mask ", static_cast<int>(s.mask.kind),
+           " of width ", s.mask.width_tokens);
+      s.randomise(bits());
+      s.run(std::array{s.whole()});
+      check_against_reference(s);
     }
   });
 }
@@ -250,8 +251,8 @@ TEST_CASE("segments of one to seventeen rows match the reference") {
 
 TEST_CASE("tiles cut anywhere match the reference") {
   libra::random_bits bits(12);
-  for (int round = 0; round < 6; ++round) {
-    std::int64_t const length = bits.between(200, 600);
+  for (int round = 0; round < 4; ++round) {
+    std::int64_t const length = bits.between(150, 500);
     segment s{length, 3, 32, random_mask(bits, length)};
     s.randomise(bits());
     s.run(random_cuts(bits, s));
@@ -260,12 +261,12 @@ TEST_CASE("tiles cut anywhere match the reference") {
 }
 
 TEST_CASE("the bits of o, lse and dq do not depend on how a segment is cut") {
-  on_every_instruction_set([] {
-    libra::random_bits bits(13);
-    for (int round = 0; round < 8; ++round) {
-      std::int64_t const length = bits.between(1, 420);
-      auto const heads = static_cast<std::int32_t>(bits.between(1, 5));
-      auto const head_dim = static_cast<std::int32_t>(bits.between(2, 9)) * 8;
+  libra::random_bits bits(13);
+  on_every_instruction_set([&] {
+    for (int round = 0; round < 6; ++round) {
+      std::int64_t const length = bits.between(1, 330);
+      auto const heads = static_cast<std::int32_t>(bits.between(1, 4));
+      auto const head_dim = static_cast<std::int32_t>(bits.between(2, 6)) * 8;
       segment whole{length, heads, head_dim, random_mask(bits, length)};
       whole.randomise(bits(), round % 2 == 0 ? 1.0F : 6.0F);
       segment pieces = whole;
@@ -278,6 +279,20 @@ TEST_CASE("the bits of o, lse and dq do not depend on how a segment is cut") {
       CHECK(pieces.dq.same_bits(whole.dq));
     }
   });
+}
+
+TEST_CASE("nor does the sign of a zero") {
+  libra::random_bits bits(23);
+  segment whole{260, 2, 16, attention_mask::causal()};
+  whole.randomise(24);
+  // So small that products with a probability vanish, some of them from below.
+  whole.v.randomise(bits, 3e-45F);
+  whole.d_o.randomise(bits, 3e-45F);
+  segment pieces = whole;
+  whole.run(std::array{whole.whole()});
+  pieces.run(random_cuts(bits, pieces));
+  CHECK(pieces.o.same_bits(whole.o));
+  CHECK(pieces.dq.same_bits(whole.dq));
 }
 
 TEST_CASE("the same tiles on several threads give the same bits") {

@@ -18,7 +18,6 @@ struct set_clock {
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<set_clock>;
-  static constexpr bool is_steady = false;
   inline static int seconds = 0;
   static time_point now() { return time_point(duration(seconds)); }
 };

@@ -182,9 +182,9 @@ void hub::match_pair(round& r, rank_id from, rank_id to) {
   }
 }
 
-bool hub::advance(rank_id rank, queue q, std::int64_t sequence, bool block) {
+bool hub::advance(rank_id rank, queue in, std::int64_t sequence, bool block) {
   return guarded(rank, [&](lock& held) {
-    channel& c = on(q);
+    channel& c = on(in);
     round& r = *c.rounds[static_cast<std::size_t>(sequence - c.first_sequence)];
     for (;;) {
       if (r.sides[rank.index()].open_pairs == 0) {

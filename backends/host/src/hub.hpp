@@ -30,7 +30,7 @@ class hub {
   /// Returns the number of the round on its channel since the group began.
   std::int64_t start(rank_id rank, exchange_round const& what);
   /// Copies what is ready; true when the round has finished. Without `block` it returns as soon as nothing is ready.
-  bool advance(rank_id rank, queue on, std::int64_t sequence, bool block);
+  bool advance(rank_id rank, queue in, std::int64_t sequence, bool block);
   void gather(rank_id rank, std::span<std::uint64_t const> mine, std::span<std::uint64_t> all);
   /// Returns when no other rank touches memory of this rank's rounds.
   void abort(rank_id rank, std::string_view reason) noexcept;

@@ -29,8 +29,9 @@ double multiply_add(std::int64_t steps, float* sink) {
   hn::ScalableTag<float> const d;
   constexpr std::size_t chains = 12;
   hn::Vec<decltype(d)> sum[chains];
-  for (auto& s : sum) {
-    s = hn::Set(d, *sink);
+  for (std::size_t i = 0; i < chains; ++i) {
+    // Unlike each other, or a compiler might compute one for all.
+    sum[i] = hn::Set(d, *sink + static_cast<float>(i));
   }
   auto const factor = hn::Set(d, 0.5F);
   auto const term = hn::Set(d, *sink);

@@ -74,11 +74,11 @@ HWY_INLINE void load_keys(head_rows<float const> const& source, std::int64_t beg
 }
 
 #if HWY_TARGET != HWY_SCALAR
-/// Four rows from `row` on as columns from `column` on.
-HWY_INLINE void transpose_four(head_rows<float const> const& source, std::int64_t row, std::size_t head_dim,
-                               float (*columns)[detail::key_stride], std::size_t column) {
+/// Channels `[begin, end)` of four rows from `row` on as columns from `column` on.
+HWY_INLINE void transpose_four(head_rows<float const> const& source, std::int64_t row, std::size_t begin,
+                               std::size_t end, float (*columns)[detail::key_stride], std::size_t column) {
   hn::CappedTag<float, 4> const d;
-  for (std::size_t c = 0; c < head_dim; c += 4) {
+  for (std::size_t c = begin; c < end; c += 4) {
     auto const r0 = hn::LoadU(d, source.at(row) + c);
     auto const r1 = hn::LoadU(d, source.at(row + 1) + c);
     auto const r2 = hn::LoadU(d, source.at(row + 2) + c);
@@ -100,8 +100,13 @@ HWY_INLINE void load_keys_transposed(head_rows<float const> const& source, std::
                                      std::size_t head_dim, float (*columns)[detail::key_stride]) {
   std::int64_t i = begin;
 #if HWY_TARGET != HWY_SCALAR
-  for (; i + 4 <= end; i += 4) {
-    transpose_four(source, i, head_dim, columns, static_cast<std::size_t>(i - begin));
+  std::int64_t const fours = begin + (end - begin) / 4 * 4;
+  // A few channels of all rows at a time: their columns stay in the first-level cache until they are complete.
+  constexpr std::size_t channels = 16;
+  for (std::size_t c = 0; c < head_dim; c += channels) {
+    for (i = begin; i < fours; i += 4) {
+      transpose_four(source, i, c, std::min(c + channels, head_dim), columns, static_cast<std::size_t>(i - begin));
+    }
   }
 #endif
   for (; i < end; ++i) {

@@ -19,11 +19,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 using lanes = hn::ScalableTag<float>;
 inline constexpr std::size_t lane_count = HWY_LANES(float);
 
-// A register block is `row_block` rows times at most three vectors: its accumulators, three vectors of b and one of a
-// fill 32 or 16 registers. More rows and fewer vectors would load more operands for every multiply-add.
-inline constexpr std::size_t row_block = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 8 : 4;
+// A register block is `row_block` rows times at most `vector_block` vectors: its accumulators, those vectors of b and
+// one of a fill 32 or 16 registers. A squarer block loads fewer operands for every multiply-add.
+inline constexpr bool many_registers = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
+inline constexpr std::size_t row_block = 6;
+inline constexpr std::size_t vector_block = many_registers ? 4 : 2;
 /// Row counts are rounded up to this, so the rows behind the last must be readable numbers.
-inline constexpr std::size_t row_step = row_block / 2;
+inline constexpr std::size_t row_step = 2;
 /// Columns that are computed together at least.
 inline constexpr std::size_t column_step = lane_count > row_step ? lane_count : row_step;
 
@@ -78,11 +80,14 @@ HWY_INLINE void multiply_block(float const* HWY_RESTRICT a, float const* HWY_RES
 /// All rows of `Vectors` columns of vectors.
 template <class Layout, bool Accumulate, std::size_t Vectors>
 HWY_INLINE void multiply_columns(float const* a, float const* b, float* c, std::size_t rows, std::size_t depth) {
+  static_assert(row_block == 3 * row_step);
   std::size_t i = 0;
-  for (; i + row_step < rows; i += row_block) {
+  for (; i + 2 * row_step < rows; i += row_block) {
     multiply_block<Layout, Accumulate, row_block, Vectors>(a + i * Layout::a_row, b, c + i * Layout::c_row, depth);
   }
-  if (i < rows) {
+  if (i + row_step < rows) {
+    multiply_block<Layout, Accumulate, 2 * row_step, Vectors>(a + i * Layout::a_row, b, c + i * Layout::c_row, depth);
+  } else if (i < rows) {
     multiply_block<Layout, Accumulate, row_step, Vectors>(a + i * Layout::a_row, b, c + i * Layout::c_row, depth);
   }
 }
@@ -94,17 +99,24 @@ HWY_INLINE void multiply_columns(float const* a, float const* b, float* c, std::
 template <class Layout, bool Accumulate>
 HWY_NOINLINE void multiply(float const* a, float const* b, float* c, std::size_t rows, std::size_t columns,
                            std::size_t depth) {
-  std::size_t const vectors = columns / lane_count;
-  std::size_t j = 0;
-  // Four vectors are two blocks of two, for a block of one has too few accumulators to hide the latency.
-  for (; vectors - j > 4 || vectors - j == 3; j += 3) {
-    multiply_columns<Layout, Accumulate, 3>(a, b + j * lane_count, c + j * lane_count, rows, depth);
-  }
-  for (; vectors - j >= 2; j += 2) {
-    multiply_columns<Layout, Accumulate, 2>(a, b + j * lane_count, c + j * lane_count, rows, depth);
-  }
-  if (j < vectors) {
-    multiply_columns<Layout, Accumulate, 1>(a, b + j * lane_count, c + j * lane_count, rows, depth);
+  for (std::size_t left = columns / lane_count; left > 0;) {
+    // Five vectors are three and two, not four and one, which has too few accumulators to hide the latency.
+    std::size_t const blocks = (left + vector_block - 1) / vector_block;
+    std::size_t const vectors = (left + blocks - 1) / blocks;
+    if (vectors == 1) {
+      multiply_columns<Layout, Accumulate, 1>(a, b, c, rows, depth);
+    } else if (vectors == 2) {
+      multiply_columns<Layout, Accumulate, 2>(a, b, c, rows, depth);
+    } else if constexpr (vector_block > 2) {
+      if (vectors == 3) {
+        multiply_columns<Layout, Accumulate, 3>(a, b, c, rows, depth);
+      } else {
+        multiply_columns<Layout, Accumulate, 4>(a, b, c, rows, depth);
+      }
+    }
+    b += vectors * lane_count;
+    c += vectors * lane_count;
+    left -= vectors;
   }
 }
 

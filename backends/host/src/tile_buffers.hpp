@@ -14,15 +14,15 @@ namespace libra::host::detail {
 inline constexpr std::size_t block_keys = static_cast<std::size_t>(key_block);
 /// Channels that a buffer row holds.
 inline constexpr std::size_t max_head_dim = 256;
-/// (row, head) pairs whose state stays in the buffers while all keys pass by: few enough for a second-level cache.
-inline constexpr std::size_t chunk_rows = 480;
+/// Pairs whose scores of one key block are held at a time. A multiple of every instruction set's row block.
+inline constexpr std::size_t batch_rows = 48;
+/// (row, head) pairs whose state stays in the buffers while all keys pass by: few enough for a second-level cache, and
+/// enough for a tile of 128 rows and 8 heads.
+inline constexpr std::size_t chunk_rows = 22 * batch_rows;
 
 // One cache line beyond a power of two, so that the rows of a column spread over all sets of a cache.
 inline constexpr std::size_t key_stride = block_keys + 16;
 inline constexpr std::size_t dim_stride = max_head_dim + 16;
-
-/// Pairs whose scores of one key block are held at a time. A multiple of every instruction set's row block.
-inline constexpr std::size_t batch_rows = 48;
 
 /// A matrix with channels as columns.
 template <std::size_t Rows>

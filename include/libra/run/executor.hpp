@@ -28,7 +28,7 @@ template <std::movable Ticket>
 class executor {
  public:
   /// Pre: `of` outlives the executor. Errors: `run_error` when it has no program for `rank`.
-  executor(pool_program const& of, rank_id rank) : program_(&find(of, rank)), tickets_{} {
+  executor(pool_program const& of, rank_id rank) : program_(&find(of, rank)) {
     for (program const& p : of.ranks) {
       for (op const& o : p.ops) {
         if (o.kind == op_kind::exchange) {
@@ -190,7 +190,7 @@ class executor {
   std::array<std::int32_t, queue_count> rounds_{};
   std::array<std::int32_t, queue_count> started_{};
   std::array<std::int32_t, queue_count> finished_{};
-  std::array<std::optional<in_flight>, queue_count> tickets_;
+  std::array<std::optional<in_flight>, queue_count> tickets_{};
   std::vector<outgoing> sends_;
   std::vector<incoming> receives_;
 };

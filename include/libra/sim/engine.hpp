@@ -56,7 +56,7 @@ class engine {
     settle(duration_of);
     while (!events_.empty()) {
       now_ps_ = events_.time_ps();
-      handle(events_.pop());
+      handle(events_.first());
       settle(duration_of);
     }
     require_all_ended();
@@ -129,7 +129,10 @@ class engine {
     if (which >= queue_count) {
       network_.serve(r * std::uint32_t{port_count} + (which - std::uint32_t{queue_count}), now_ps_,
                      [&](op_index o) { end_exchange(o); });
-    } else if (which == compute_queue) {
+      return;
+    }
+    events_.set(from, never);
+    if (which == compute_queue) {
       end_compute(queue_of(r, which)[ranks_[r].ended[which]], r);
     } else {
       network_.become_ready(queue_of(r, which)[ranks_[r].ended[which]], now_ps_);

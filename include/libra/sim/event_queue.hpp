@@ -11,7 +11,7 @@ namespace libra::sim {
 /// A time that never comes.
 inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-/// The next event of each of a fixed set of sources; the earliest comes out first, ties by lowest source.
+/// The next event of each of a fixed set of sources; the earliest is first, ties by lowest source.
 ///
 /// A binary heap that knows where each source is, so that an event can be moved or withdrawn.
 /// Complexity: O(log n) per change in the sources that expect an event.
@@ -26,8 +26,10 @@ class event_queue {
   }
 
   [[nodiscard]] bool empty() const noexcept { return heap_.empty(); }
-  /// Pre: not empty.
+  /// When the earliest event is. Pre: not empty.
   [[nodiscard]] std::int64_t time_ps() const noexcept { return heap_.front().time_ps; }
+  /// Whose event that is; it stays until the source's next one is set. Pre: not empty.
+  [[nodiscard]] source first() const noexcept { return heap_.front().from; }
 
   /// Sets the next event of a source, or withdraws it when `time_ps` is `never`.
   void set(source s, std::int64_t time_ps) {
@@ -44,13 +46,6 @@ class event_queue {
     } else if (time_ps > heap_[at].time_ps) {
       sink(at, {time_ps, s});
     }
-  }
-
-  /// Takes the earliest event out and returns its source. Pre: not empty.
-  source pop() {
-    source const first = heap_.front().from;
-    remove(0);
-    return first;
   }
 
  private:

@@ -90,10 +90,11 @@ struct attend_backward_tile {
 
 /// Computes `o = softmax(scale * q k^T) v` and the log-sum-exp of every row, in fp32.
 ///
-/// Pre: the views cover the extent and outputs overlap nothing.
+/// Pre: the views cover the extent and outputs overlap nothing. A value of `v` that is not finite may also spoil rows
+/// of the tile that do not see it.
 /// Errors: `input_error` naming the extent that does not fit.
-/// Determinism: on one instruction set the bits of a (row, head) depend on nothing but its own query and the keys it
-/// sees: not on the tile's other rows and heads, nor on where `keys` begins and ends.
+/// Determinism: on one instruction set and for finite inputs the bits of a (row, head) depend on nothing but its own
+/// query and the keys it sees: not on the tile's other rows and heads, nor on where `keys` begins and ends.
 void attend(attend_tile const& tile, scratch& buffers);
 
 /// Computes the gradients of `attend`.

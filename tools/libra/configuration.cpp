@@ -1,0 +1,34 @@
+#include "configuration.hpp"
+
+#include "values.hpp"
+
+namespace libra::tools {
+
+void write_members(json_writer& json, configuration const& config) {
+  json.member("window", config.layout.window_tokens);
+  json.member("dp", config.layout.dp);
+  json.member("cp", config.layout.cp);
+  json.member("pool", config.layout.pool);
+  json.member("micro_steps", config.layout.micro_steps);
+  json.member("overlong", name_of(config.when_overlong));
+  json.member("order", name_of(config.order));
+  json.member("seed", config.seed);
+  json.member("packer", config.policies.packer);
+  json.member("placer", config.policies.placer);
+  json.member("dispatcher", config.policies.dispatcher);
+  json.member("cost", config.policies.cost);
+  json.member("arrange", config.planning.arrange ? "on" : "off");
+  json.member("home", "contiguous");
+  json.member("model", config.model.name);
+  json.member("q_heads", config.planning.shape.q_heads);
+  json.member("kv_heads", config.planning.shape.kv_heads);
+  json.member("head_dim", config.planning.shape.head_dim);
+  json.member("layers", config.model.layers);
+  json.member("hidden", config.model.hidden);
+  json.member("active_parameters", config.model.active_parameters);
+  json.member("tp", config.tp);
+  json.member("mask", to_text(config.planning.shape.mask));
+  json.member("machine", config.machine.name);
+}
+
+}  // namespace libra::tools

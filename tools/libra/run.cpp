@@ -1,0 +1,180 @@
+#include "commands.hpp"
+#include "memory.hpp"
+#include "output.hpp"
+#include "prepare.hpp"
+#include "progress.hpp"
+#include "registry.hpp"
+#include "text.hpp"
+#include "values.hpp"
+
+#include <libra/core/checked.hpp>
+#include <libra/core/error.hpp>
+#include <libra/core/ids.hpp>
+#include <libra/host/attention_run.hpp>
+#include <libra/host/instruction_set.hpp>
+#include <libra/host/kernel.hpp>
+#include <libra/io/run_report.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace libra::tools {
+namespace {
+
+/// What `run` adds to the configuration of planning.
+struct run_configuration {
+  std::int64_t shrink{1};
+  std::vector<std::string_view> systems;
+  std::int32_t micro_step{};
+};
+
+/// The micro-step with the most work, or the one that was asked for.
+std::int32_t resolve_micro_step(running_options const& typed, batch_plan const& batch) {
+  std::int32_t const steps = batch.placement.steps();
+  if (typed.micro_step) {
+    return static_cast<std::int32_t>(parse_integer("--micro-step", *typed.micro_step, {.least = 0, .most = steps - 1}));
+  }
+  auto const work = [&](std::int32_t m) {
+    int128 sum = 0;
+    for (sequence_id const s : batch.placement.step(micro_step_id(m))) {
+      sum = checked_add(sum, batch.work[s.index()].total());
+    }
+    return sum;
+  };
+  std::int32_t heaviest = 0;
+  for (std::int32_t m = 1; m < steps; ++m) {
+    if (work(m) > work(heaviest)) heaviest = m;
+  }
+  return heaviest;
+}
+
+/// The micro-step's pools, dispatched and lowered for one system.
+step_plans plan_step(prepared_plan const& plan, std::string_view system, std::int32_t micro_step) {
+  planner const planner = make_planner(plan.config, system);
+  step_plans plans;
+  for (std::int32_t g = 0; g < plan.batch.pools.size(); ++g) {
+    plans.push_back(
+        std::make_shared<pool_plan const>(planner.plan_pool(plan.batch, micro_step_id(micro_step), pool_id(g))));
+  }
+  return plans;
+}
+
+void require_memory(prepared_plan const& plan, std::vector<step_plans> const& systems, std::int32_t micro_step) {
+  std::int64_t const needed = execution_bytes(systems);
+  auto const available = available_memory();
+  require(!available || needed <= *available, "executing micro-step ", micro_step, " on ", plan.batch.layout.ranks(),
+          " ranks needs ", as_bytes(needed), " of memory, ", available ? as_bytes(*available) : "", " are available; ",
+          "expected a larger --shrink, or fewer ranks");
+}
+
+/// Executes the systems one after another and checks them together.
+run_report execute(std::vector<step_plans> const& plans, run_configuration const& run) {
+  run_report report{.micro_step = run.micro_step, .systems = {}};
+  std::vector<host::attention_run> results;
+  progress bar("executing and checking", static_cast<std::int64_t>(plans.size()) + 1);
+  for (step_plans const& plan : plans) {
+    results.push_back(host::run_attention(plan));
+    bar.advance();
+  }
+  std::vector<host::tensor_errors> const errors = host::check_attention(plans.front(), results);
+  for (std::size_t s = 0; s < results.size(); ++s) {
+    host::attention_run& result = results[s];
+    host::tensor_errors const& e = errors[s];
+    report.systems.push_back({.system = std::string(run.systems[s]),
+                              .forward_seconds = result.forward_seconds,
+                              .backward_seconds = result.backward_seconds,
+                              .busy_seconds = std::move(result.busy_seconds),
+                              .bytes_sent = result.bytes_sent,
+                              .overlap = result.overlap,
+                              .max_error = {e.o, e.lse, e.dq, e.dk, e.dv}});
+  }
+  return report;
+}
+
+void write_config(json_writer& json, configuration const& config, run_configuration const& run) {
+  json.object("config", [&] {
+    write_members(json, config);
+    json.member("backend", "host");
+    json.member("shrink", run.shrink);
+    json.member("micro_step", run.micro_step);
+    json.array("compare", [&] {
+      for (std::string_view const system : run.systems) {
+        json.element(system);
+      }
+    });
+  });
+}
+
+std::string tables(prepared_plan const& plan, run_report const& report) {
+  layout const& l = plan.batch.layout;
+  int128 tokens = 0;
+  for (sequence_id const s : plan.batch.placement.step(micro_step_id(report.micro_step))) {
+    for (segment const& part : plan.batch.packing.sequences[s.index()]) tokens += part.length;
+  }
+  text_table table("<>>>>>>>>>");
+  table.line(fmt::format("Micro-step {} of {}: {} in {}, {} as threads ({})", report.micro_step,
+                         plan.batch.placement.steps(), counted(tokens, "token"), counted(l.dp, "sequence"),
+                         counted(l.ranks(), "rank"), host::instruction_set()));
+  table.line("");
+  table.row(
+      {"system", "forward", "backward", "both", "skew", "sent", "overlap", "error o, lse", "dq, dk, dv", "check"});
+  for (system_report const& s : report.systems) {
+    attention_errors const& e = s.max_error;
+    table.row({s.system, as_seconds(s.forward_seconds), as_seconds(s.backward_seconds), as_seconds(s.seconds()),
+               as_skew(s.skew()), as_bytes(static_cast<std::int64_t>(s.bytes_sent)), as_percent(s.overlap),
+               fmt::format("{:.1e}", std::max(e.o, e.lse)), fmt::format("{:.1e}", std::max({e.dq, e.dk, e.dv})),
+               e.small() ? "passed" : "FAILED"});
+  }
+  if (auto const speedup = report.speedup_over_ulysses(); speedup && report.systems.size() > 1) {
+    table.line("").line(
+        fmt::format("{} takes {} of the time of ulysses: {:.2f} x as fast.", report.systems.back().system,
+                                    as_percent(1 / *speedup), *speedup));
+  }
+  return table.text();
+}
+
+}  // namespace
+
+outcome run_command::run() const {
+  std::vector<std::string_view> const backends{"host"};
+  static_cast<void>(parse_choice("--backend", running.backend, backends));
+  std::vector<std::string_view> const dispatchers = policy_names(seam::dispatcher);
+  run_configuration chosen;
+  chosen.shrink = parse_integer("--shrink", running.shrink, {.least = 1});
+  for (std::size_t const d : parse_choices("--compare", running.compare, dispatchers)) {
+    chosen.systems.push_back(dispatchers[d]);
+  }
+
+  configuration config = resolve(planning, chosen.shrink);
+  config.planning.width = host::kernel::width;
+  prepared_plan const plan = prepare(input, std::move(config), chosen.shrink);
+  chosen.micro_step = resolve_micro_step(running, plan.batch);
+
+  std::vector<step_plans> plans;
+  for (std::string_view const system : chosen.systems) {
+    plans.push_back(plan_step(plan, system, chosen.micro_step));
+  }
+  require_memory(plan, plans, chosen.micro_step);
+
+  run_report const report = execute(plans, chosen);
+  deliver(
+      output,
+      [&] {
+        return document("run", [&](json_writer& json) {
+          write_config(json, plan.config, chosen);
+          write_members(json, report);
+        });
+      },
+      [&] { return tables(plan, report); });
+  return report.passed() ? outcome::done : outcome::check_failed;
+}
+
+}  // namespace libra::tools
