@@ -31,6 +31,15 @@ struct run_command {
   [[nodiscard]] outcome run() const;
 };
 
+struct simulate_command {
+  input_options input;
+  planning_options planning;
+  simulating_options simulating;
+  output_options output;
+
+  [[nodiscard]] outcome run() const;
+};
+
 struct lengths_command {
   input_options input;
   std::string write;
@@ -40,6 +49,18 @@ struct lengths_command {
 };
 
 struct policies_command {
+  output_options output;
+
+  [[nodiscard]] outcome run() const;
+};
+
+struct machines_command {
+  output_options output;
+
+  [[nodiscard]] outcome run() const;
+};
+
+struct models_command {
   output_options output;
 
   [[nodiscard]] outcome run() const;

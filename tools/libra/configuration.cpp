@@ -18,7 +18,7 @@ void write_members(json_writer& json, configuration const& config) {
   json.member("dispatcher", config.policies.dispatcher);
   json.member("cost", config.policies.cost);
   json.member("arrange", config.planning.arrange ? "on" : "off");
-  json.member("home", "contiguous");
+  json.member("home", config.planning.home == sharding::zigzag ? "zigzag" : "contiguous");
   json.member("model", config.model.name);
   json.member("q_heads", config.planning.shape.q_heads);
   json.member("kv_heads", config.planning.shape.kv_heads);

@@ -28,6 +28,8 @@ struct configuration {
   libra::layout layout;
   plan_options planning;
   policy_choice policies;
+  /// Of `usp`; 0 lets it choose.
+  std::int32_t usp_head_ranks{0};
   overlong when_overlong{overlong::split};
   document_order order{document_order::file};
   std::uint64_t seed{};

@@ -46,6 +46,12 @@ class command_line {
     add_options(run, run_.planning);
     add_options(run, run_.output, false);
 
+    CLI::App& simulate = add("simulate", "Simulate the training step of several systems on a machine model.");
+    add_options(simulate, simulate_.input);
+    add_options(simulate, simulate_.simulating);
+    add_options(simulate, simulate_.planning);
+    add_options(simulate, simulate_.output, false);
+
     CLI::App& lengths = add("lengths", "Show statistics of a list.");
     add_options(lengths, lengths_.input);
     lengths.add_option("--write", lengths_.write, "write the lengths as text, one a line")
@@ -55,6 +61,12 @@ class command_line {
 
     CLI::App& policies = add("policies", "List the policies that are built in, with their sources.");
     add_options(policies, policies_.output, false);
+
+    CLI::App& machines = add("machines", "List the machines that are built in, with their sources.");
+    add_options(machines, machines_.output, false);
+
+    CLI::App& models = add("models", "List the models that are built in, with their sources.");
+    add_options(models, models_.output, false);
   }
 
   outcome run(std::vector<std::string> arguments) {
@@ -99,7 +111,8 @@ class command_line {
     std::vector<std::string> const extra = app_.remaining(true);
     std::string const first = extra.empty() ? "" : extra.front();
     if (chosen().empty()) {
-      return "command is " + in_quotes(first) + ", expected one of plan, run, lengths, policies";
+      return "command is " + in_quotes(first) +
+             ", expected one of plan, run, simulate, lengths, policies, machines, models";
     }
     return "option " + in_quotes(first) + " is unknown to " + chosen();
   }
@@ -110,7 +123,10 @@ class command_line {
     if (command == "run") return run_.run();
     if (command == "lengths") return lengths_.run();
     if (command == "policies") return policies_.run();
-    return usage_error("no command, expected one of plan, run, lengths, policies");
+    if (command == "simulate") return simulate_.run();
+    if (command == "machines") return machines_.run();
+    if (command == "models") return models_.run();
+    return usage_error("no command, expected one of plan, run, simulate, lengths, policies, machines, models");
   }
 
   CLI::App app_{"Takes the attention skew out of long-context LLM training."};
@@ -118,6 +134,9 @@ class command_line {
   run_command run_;
   lengths_command lengths_;
   policies_command policies_;
+  simulate_command simulate_;
+  machines_command machines_;
+  models_command models_;
 };
 
 outcome guarded(std::vector<std::string> arguments) {

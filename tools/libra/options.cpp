@@ -1,6 +1,7 @@
 #include "options.hpp"
 
 #include "registry.hpp"
+#include "systems.hpp"
 #include "values.hpp"
 
 #include <libra/core/error.hpp>
@@ -134,7 +135,8 @@ configuration resolve(planning_options const& typed, std::int64_t shrink) {
                      .dispatcher = policy(seam::dispatcher, "--dispatcher", typed.dispatcher),
                      .cost = policy(seam::cost, "--cost", typed.cost)};
   config.planning.arrange = parse_choice("--arrange", typed.arrange, names{"on", "off"}) == 0;
-  static_cast<void>(parse_choice("--home", typed.home, names{"contiguous"}));
+  config.planning.home = std::array{
+      sharding::contiguous, sharding::zigzag}[parse_choice("--home", typed.home, names{"contiguous", "zigzag"})];
   config.machine = find("--machine", typed.machine, machines);
   config.planning.links = config.machine.links;
   config.model = resolve_model(typed);
@@ -180,7 +182,7 @@ void add_options(CLI::App& command, planning_options& o) {
   add(command, layout, "--pool", o.pool, "P",
       "slots that exchange attention work among themselves [8, or D if that is less]");
   add(command, layout, "--micro-steps", o.micro_steps, "M", "per global batch [4, or fewer when the list fills fewer]");
-  add(command, layout, "--home", o.home, "HOW", "how a packed sequence is sharded over its ranks: contiguous");
+  add(command, layout, "--home", o.home, "HOW", "how a packed sequence is sharded over its ranks: contiguous, zigzag");
 
   constexpr char const* policy = "Policies";
   add(command, policy, "--packer", o.packer, "NAME", policies(seam::packer));
@@ -207,6 +209,17 @@ void add_options(CLI::App& command, running_options& o) {
   add(command, group, "--shrink", o.shrink, "F", "divide all lengths and the window by F, rounding up");
   add(command, group, "--micro-step", o.micro_step, "N", "which micro-step to execute [the one with the most work]");
   add(command, group, "--compare", o.compare, "NAMES", "dispatchers to execute on the same placed sequences");
+}
+
+void add_options(CLI::App& command, simulating_options& o) {
+  constexpr char const* group = "Simulation";
+  add(command, group, "--systems", o.systems, "NAMES", "systems to compare [all]: " + listed(system_names()));
+  add(command, group, "--sync", o.sync, "WHO", "who waits for whom: layer (experts, ZeRO-3), batch");
+  add(command, group, "--pp", o.pp, "STAGES", "pipeline stages, 1F1B");
+  add(command, group, "--recompute", o.recompute, "WHAT", "none, or full: forward and its exchange run twice");
+  add(command, group, "--trace", o.trace, "FILE",
+      "write the slowest pool's layer of each system for Chrome or Perfetto")
+      ->default_str("");
 }
 
 }  // namespace libra::tools

@@ -60,10 +60,20 @@ struct running_options {
   std::string compare{"ulysses,pooled"};
 };
 
+/// The rest of `simulate`'s options, as typed.
+struct simulating_options {
+  std::optional<std::string> systems;
+  std::string sync{"layer"};
+  std::string pp{"1"};
+  std::string recompute{"none"};
+  std::string trace;
+};
+
 void add_options(CLI::App& command, input_options& options);
 void add_options(CLI::App& command, output_options& options, bool with_full);
 void add_options(CLI::App& command, planning_options& options);
 void add_options(CLI::App& command, running_options& options);
+void add_options(CLI::App& command, simulating_options& options);
 
 /// Turns what was typed into values. `shrink` divides the window, rounding up.
 ///

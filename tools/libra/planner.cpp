@@ -31,7 +31,11 @@ planner make_planner(configuration const& config, std::string_view dispatcher) {
     return erased(scheduler(make_packer(config.policies.packer, config.when_overlong), make_pools("fixed_size"),
                             make_placer(config.policies.placer), dispatch, cost));
   };
-  return std::visit(make, make_dispatcher(dispatcher), make_cost(config.policies.cost, config.machine));
+  any_dispatcher chosen = make_dispatcher(dispatcher);
+  if (auto* const rings = std::get_if<usp>(&chosen)) {
+    rings->head_ranks = config.usp_head_ranks;
+  }
+  return std::visit(make, chosen, make_cost(config.policies.cost, config.machine));
 }
 
 }  // namespace libra::tools

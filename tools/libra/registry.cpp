@@ -58,6 +58,12 @@ constexpr std::array dispatchers{
     dispatcher_row{{ulysses::name, "query heads over the ranks of each sequence; nothing leaves the group",
                     "Jacobs et al. 2023 (DeepSpeed Ulysses)"},
                    []() -> any_dispatcher { return ulysses{}; }},
+    dispatcher_row{{zigzag_ring::name, "head-tail chunks of every segment; keys pass around the ranks of a sequence",
+                    "Liu et al. 2023; Zhu 2024 (ring-flash-attention)"},
+                   []() -> any_dispatcher { return zigzag_ring{}; }},
+    dispatcher_row{
+        {usp::name, "heads over neighbouring ranks, rings of head-tail chunks between them", "Fang, Zhao 2024 (USP)"},
+        []() -> any_dispatcher { return usp{}; }},
     dispatcher_row{{pooled::name, "home first, the surplus poured into the slack of the pool's other ranks",
                     "Libra 2026; McNaughton 1959 (wrap-around)"},
                    []() -> any_dispatcher { return pooled{}; }},

@@ -5,6 +5,8 @@
 #include <libra/cost/roofline.hpp>
 #include <libra/dispatch/pooled.hpp>
 #include <libra/dispatch/ulysses.hpp>
+#include <libra/dispatch/usp.hpp>
+#include <libra/dispatch/zigzag_ring.hpp>
 #include <libra/model/layout.hpp>
 #include <libra/model/machine.hpp>
 #include <libra/model/packing.hpp>
@@ -73,7 +75,7 @@ struct any_placer {
 static_assert(placer<any_placer>);
 
 /// Policies that take part in templates: each pair of them is compiled, one is chosen at run time.
-using any_dispatcher = std::variant<ulysses, pooled>;
+using any_dispatcher = std::variant<ulysses, zigzag_ring, usp, pooled>;
 using any_cost = std::variant<pair_count, roofline>;
 
 /// Pre of all of these: the registry has the name.

@@ -1,0 +1,75 @@
+#include "systems.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace libra::tools {
+namespace {
+
+constexpr std::array all{
+    system_description{"ulysses", "packed order; heads over the ranks of each sequence"},
+    system_description{"ulysses_aligned", "micro-steps of like weight; heads over the ranks of each sequence"},
+    system_description{"zigzag_ring", "packed order; head-tail chunks, keys pass around the ranks of each sequence"},
+    system_description{"usp", "packed order; heads over neighbours, rings between them"},
+    system_description{"global_pool", "packed order; every micro-step's tiles spread over all ranks of the job"},
+    system_description{"pooled", "bounded pools, placed over the global batch; tiles spread over each pool"},
+};
+
+/// Batches of remote tiles that a gathering system may overlap its exchange with.
+constexpr std::array waves{1, 2, 4};
+
+configuration with(configuration config, std::string_view placer, std::string_view dispatcher, std::int32_t pool) {
+  config.policies.placer = placer;
+  config.policies.dispatcher = dispatcher;
+  config.layout.pool = pool;
+  config.planning.home = sharding::contiguous;
+  return config;
+}
+
+std::vector<system_setting> each_wave(configuration const& base) {
+  std::vector<system_setting> settings;
+  for (std::int32_t const w : waves) {
+    settings.push_back({base, fmt::format("waves {}", w)});
+    settings.back().config.planning.waves = w;
+  }
+  return settings;
+}
+
+}  // namespace
+
+std::vector<system_description> systems() { return {all.begin(), all.end()}; }
+
+std::vector<std::string_view> system_names() {
+  std::vector<std::string_view> names;
+  for (system_description const& s : all) {
+    names.push_back(s.name);
+  }
+  return names;
+}
+
+std::vector<system_setting> settings_of(std::string_view system, configuration const& base) {
+  if (system == "ulysses") return each_wave(with(base, "as_packed", "ulysses", 1));
+  if (system == "ulysses_aligned") return each_wave(with(base, "variance_reduced", "ulysses", 1));
+  if (system == "global_pool") return each_wave(with(base, "as_packed", "pooled", base.layout.dp));
+  if (system == "pooled") return each_wave(with(base, base.policies.placer, "pooled", base.layout.pool));
+  if (system == "zigzag_ring") {
+    configuration config = with(base, "as_packed", "zigzag_ring", 1);
+    config.planning.home = sharding::zigzag;
+    return {{config, "ring " + std::to_string(base.layout.cp)}};
+  }
+  std::vector<system_setting> settings;
+  for (std::int32_t u = 1; u <= base.layout.cp; ++u) {
+    // One head rank is the plain ring, all of them Ulysses with zigzag homes; both count as special cases of USP.
+    if (base.layout.cp % u == 0 && u <= base.planning.shape.q_heads) {
+      settings.push_back(
+          {with(base, "as_packed", "usp", 1), fmt::format("heads over {}, ring {}", u, base.layout.cp / u)});
+      settings.back().config.planning.home = sharding::zigzag;
+      settings.back().config.usp_head_ranks = u;
+    }
+  }
+  return settings;
+}
+
+}  // namespace libra::tools
