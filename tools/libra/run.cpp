@@ -134,9 +134,8 @@ std::string tables(prepared_plan const& plan, run_report const& report) {
                e.small() ? "passed" : "FAILED"});
   }
   if (auto const speedup = report.speedup_over_ulysses(); speedup && report.systems.size() > 1) {
-    table.line("").line(
-        fmt::format("{} takes {} of the time of ulysses: {:.2f} x as fast.", report.systems.back().system,
-                                    as_percent(1 / *speedup), *speedup));
+    table.line("").line(fmt::format("{} takes {} of the time of ulysses: {:.2f} x as fast.",
+                                    report.systems.back().system, as_percent(1 / *speedup), *speedup));
   }
   return table.text();
 }
