@@ -27,6 +27,7 @@ class lowering {
   lowering(pool_batch const& batch, std::span<tile const> tiles, pass direction, lowering_options const& options)
       : pool_{
             .batch = batch, .direction = direction, .width = options.width, .waves = 0, .ranks = {}, .gradients = {}} {
+    validate(options.width);
     require(options.waves >= 1, "waves is ", options.waves, ", expected at least 1");
     std::vector<rank_tiles> grouped = group_by_rank(batch, tiles, options.waves);
     for (rank_tiles const& work : grouped) {
