@@ -111,6 +111,15 @@ TEST_CASE("the check sees a wrong value, a value that is not a number, and paddi
   CHECK(check_attention(plan, {&good, 1})[0].passed());
 }
 
+TEST_CASE("documents of one token pass the check, though dq and dk are nothing but rounding") {
+  libra::pool_batch batch = two_pools()[0];
+  batch.segments = {{{libra::document_id(std::int64_t{0}), 0, 1}, libra::sequence_id(0), libra::slot_id(0), 0},
+                    {{libra::document_id(std::int64_t{1}), 5, 1}, libra::sequence_id(1), libra::slot_id(1), 0}};
+  plans const plan = plan_all({batch}, libra::pooled{});
+  attention_run const run = run_attention(plan);
+  CHECK(check_attention(plan, {&run, 1})[0].passed());
+}
+
 TEST_CASE("the softmax scale reaches kernel and reference alike, and matters") {
   auto const pools = two_pools();
   plans const plan = plan_all(pools, libra::pooled{});

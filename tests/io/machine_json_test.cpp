@@ -10,6 +10,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 using libra::machine;
 using libra::machine_file;
@@ -55,9 +56,9 @@ TEST_CASE("a file is read by path, and its texts live in the result") {
   libra::test::scratch_folder const folder;
   std::string const path =
       folder.write("cluster.json", changed([](json& d) { d["name"] = "our cluster, second hall"; }));
-  machine_file const first = libra::read_machine(path);
-  machine_file const copy = first;
-  CHECK(copy.get().name == "our cluster, second hall");
+  machine_file first = libra::read_machine(path);
+  machine_file const moved = std::move(first);
+  CHECK(moved.get().name == "our cluster, second hall");
   CHECK_THROWS_AS(static_cast<void>(libra::read_machine(folder.path("missing.json"))), libra::input_error);
 }
 

@@ -202,6 +202,33 @@ TEST_CASE("a machine that is slower in everything takes as many times longer") {
   });
 }
 
+TEST_CASE("a round that starts everywhere at once takes what its busiest port carries") {
+  random_bits bits(4);
+  engine clock;
+  for (int round = 0; round < 300; ++round) {
+    auto const ranks = static_cast<std::int32_t>(bits.between(2, 12));
+    libra::sim::test::hand_written all(ranks);
+    std::vector<std::int64_t> sent(static_cast<std::size_t>(ranks));
+    std::vector<std::int64_t> received(sent.size());
+    for (std::int32_t r = 0; r < ranks; ++r) {
+      std::vector<libra::sim::test::parcel> sends;
+      for (std::int32_t peer = 0; peer < ranks; ++peer) {
+        if (peer != r && bits.below(3) != 0) {
+          sends.push_back({peer, 4 * bits.between(1, 1000)});
+          sent[static_cast<std::size_t>(r)] += sends.back().bytes;
+          received[static_cast<std::size_t>(peer)] += sends.back().bytes;
+        }
+      }
+      all.exchange(r, libra::queue::fetch, 0, sends, {});
+    }
+    std::int64_t const most = std::max(*std::ranges::max_element(sent), *std::ranges::max_element(received));
+    // One node, a picosecond a byte.
+    machine const plain = libra::sim::test::plain_machine(ranks);
+    std::int64_t const expected = most == 0 ? 0 : plain.links.node_latency_ps + most;
+    CHECK(clock.run(all.batch, all.programs, plain, libra::sim::test::row_time{}).makespan_ps == expected);
+  }
+}
+
 TEST_CASE("a round that starts everywhere at once ends no later with more bandwidth, and no earlier with less") {
   random_bits bits(5);
   engine clock;
@@ -245,7 +272,7 @@ TEST_CASE("a slower part makes a pool's programs at most a little faster") {
     slower[4].attention.forward_flop_per_second /= 2;
     slower[4].attention.backward_flop_per_second /= 2;
     for (machine const& m : slower) {
-      CHECK(c.run(clock, p, m).makespan_ps >= before - before / 20);
+      CHECK(c.run(clock, p, m).makespan_ps >= before - before / 10);
     }
   });
 }

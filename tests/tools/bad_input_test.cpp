@@ -145,6 +145,7 @@ TEST_CASE("options that cannot be used") {
       {{"--mask", "window:"}, {"--mask", "'window:'"}},
       {{"--model", "gpt"}, {"--model", "'gpt'", "qwen3-30b-a3b"}},
       {{"--machine", "tpu"}, {"--machine", "'tpu'", "h200-sxm"}},
+      {{"--machine", "missing.json"}, {"missing.json", "No such file"}},
       {{"--kv-heads", "5"}, {"--kv-heads is 5", "divisor of --q-heads 32"}},
       {{"--kv-heads", "64"}, {"--kv-heads is 64"}},
       {{"--q-heads", "0"}, {"--q-heads"}},

@@ -61,7 +61,7 @@ TEST_CASE("the document has the contract's members in its order") {
                                                "placed_over_mean", "lower_bound_over_mean"});
   CHECK(keys_of(figures["dispatch"]) == words{"dispatched_over_mean", "local_token_share", "local_work_share",
                                               "max_bytes_sent", "max_bytes_received", "max_ranks_per_exchange",
-                                              "workspace_bytes", "idle_ranks", "pools"});
+                                              "workspace_bytes", "pools", "idle_ranks"});
   CHECK(keys_of(figures["dispatch"]["pools"][0]) == words{"micro_step", "pool", "makespan", "lower_bound", "gap"});
   CHECK(keys_of(figures["seconds"]) == words{"pack", "place", "dispatch"});
   CHECK(figures["fingerprint"].get<std::string>().size() == 32);
@@ -239,6 +239,20 @@ TEST_CASE("the same list from a file, from two files and from standard input") {
   CHECK(fingerprint({all}) == expected);
   CHECK(fingerprint({head, tail}) == expected);
   CHECK(fingerprint({head, "-"}, lines(mixed).substr(half)) == expected);
+}
+
+TEST_CASE("a machine can come from a file") {
+  scratch_folder const folder;
+  std::string const slow = folder.write("slow.json", R"({"name": "slow", "linear_flop_per_second": 1e12,
+    "links": {"ranks_per_node": 4, "node_bytes_per_second": 1000000000, "network_bytes_per_second": 1000000000,
+              "node_latency_ps": 0, "network_latency_ps": 0},
+    "attention": {"forward_flop_per_second": 1e9, "backward_flop_per_second": 1e9, "forward_block_ps": 0,
+                  "backward_block_ps": 0, "forward_launch_ps": 0, "backward_launch_ps": 0}})");
+  json const document = plan(lines(mixed), small + words{"--machine", slow, "--full"});
+  CHECK(document["config"]["machine"] == "slow");
+  // A flop takes a nanosecond, half a million times as long as on the built-in machine.
+  json const usual = plan(lines(mixed), small + words{"--full"});
+  CHECK(document["placement"]["work"][0].get<double>() > 1e5 * usual["placement"]["work"][0].get<double>());
 }
 
 TEST_CASE("tables are for people, the document goes beside or instead of them") {

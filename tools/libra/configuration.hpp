@@ -8,7 +8,12 @@
 #include <libra/plan/plan.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
+
+namespace libra {
+class machine_file;
+}
 
 namespace libra::tools {
 
@@ -36,6 +41,8 @@ struct configuration {
   libra::transformer model;
   std::int32_t tp{1};
   libra::machine machine;
+  /// Keeps the texts of a machine that came from a file.
+  std::shared_ptr<machine_file const> machine_texts;
 };
 
 [[nodiscard]] constexpr std::string_view name_of(overlong choice) noexcept {

@@ -1,11 +1,11 @@
 #include "options.hpp"
 
+#include "machine_option.hpp"
 #include "registry.hpp"
 #include "systems.hpp"
 #include "values.hpp"
 
 #include <libra/core/error.hpp>
-#include <libra/model/machine.hpp>
 #include <libra/model/transformer.hpp>
 
 #include <CLI/App.hpp>
@@ -45,14 +45,12 @@ std::string listed(std::vector<std::string_view> const& names) {
   return text;
 }
 
-/// The catalog entry with this name. Errors: `input_error` listing the names there are.
-template <class Catalog>
-auto const& find(std::string_view option, std::string_view text, Catalog const& catalog) {
+std::vector<std::string_view> model_names() {
   std::vector<std::string_view> names;
-  for (auto const& entry : catalog) {
-    names.push_back(entry.name);
+  for (transformer const& model : transformers) {
+    names.push_back(model.name);
   }
-  return catalog[parse_choice(option, text, names)];
+  return names;
 }
 
 std::int32_t parse_int32(std::string_view option, std::string_view text, std::int64_t most = most_int32) {
@@ -79,7 +77,7 @@ layout resolve_layout(planning_options const& typed, std::int64_t shrink) {
 
 /// The named model with what was given beside it; it is called "custom" then.
 transformer resolve_model(planning_options const& typed) {
-  transformer model = find("--model", typed.model, transformers);
+  transformer model = transformers.at(parse_choice("--model", typed.model, model_names()));
   auto const replace = [&](char const* option, std::optional<std::string> const& text, auto& value,
                            integer_range const& range) {
     if (text) {
@@ -137,8 +135,7 @@ configuration resolve(planning_options const& typed, std::int64_t shrink) {
   config.planning.arrange = parse_choice("--arrange", typed.arrange, names{"on", "off"}) == 0;
   config.planning.home = std::array{
       sharding::contiguous, sharding::zigzag}[parse_choice("--home", typed.home, names{"contiguous", "zigzag"})];
-  config.machine = find("--machine", typed.machine, machines);
-  config.planning.links = config.machine.links;
+  resolve_machine(typed.machine, config);
   config.model = resolve_model(typed);
   config.tp = parse_int32("--tp", typed.tp);
   config.planning.shape = divide_heads(config.model.shape, config.tp);
@@ -191,7 +188,8 @@ void add_options(CLI::App& command, planning_options& o) {
   add(command, policy, "--cost", o.cost, "NAME", policies(seam::cost));
 
   constexpr char const* shape = "Model and machine";
-  add(command, shape, "--model", o.model, "NAME", "whose shape is used where no option below replaces it");
+  add(command, shape, "--model", o.model, "NAME",
+      "whose shape is used where no option below replaces it: " + listed(model_names()));
   add(command, shape, "--q-heads", o.q_heads, "N", "query heads");
   add(command, shape, "--kv-heads", o.kv_heads, "N", "key/value heads; must divide the query heads");
   add(command, shape, "--head-dim", o.head_dim, "N", "channels per head: 16 to 256 in steps of 8");
@@ -200,7 +198,8 @@ void add_options(CLI::App& command, planning_options& o) {
   add(command, shape, "--active-parameters", o.active_parameters, "N", "parameters that one token uses");
   add(command, shape, "--tp", o.tp, "N", "tensor parallelism: divides the heads");
   add(command, shape, "--mask", o.mask, "MASK", "inside each document: causal, full, window:N");
-  add(command, shape, "--machine", o.machine, "NAME", "rates and links of the ranks: h100-sxm, h200-sxm");
+  add(command, shape, "--machine", o.machine, "NAME|FILE",
+      "rates and links of the ranks: " + machine_names() + ", or a file ending in .json");
 }
 
 void add_options(CLI::App& command, running_options& o) {

@@ -21,7 +21,7 @@ inline constexpr std::size_t lane_count = HWY_LANES(float);
 
 // A register block is `row_block` rows times at most `vector_block` vectors: its accumulators, those vectors of b and
 // one of a fill 32 or 16 registers. A squarer block loads fewer operands for every multiply-add.
-inline constexpr bool many_registers = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
+inline constexpr bool many_registers = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM;  // better targets have lower numbers
 inline constexpr std::size_t row_block = 6;
 inline constexpr std::size_t vector_block = many_registers ? 4 : 2;
 /// Row counts are rounded up to this, so the rows behind the last must be readable numbers.

@@ -53,7 +53,6 @@ inline void write_packing(json_writer& json, plan_report const& report, document
   json.member("truncated_tokens", packed.truncated_tokens);
   json.member("dropped_sequences", report.batch().dropped_sequences());
   json.member("efficiency", ratio(packed.tokens, static_cast<int128>(sequences) * packed.window_tokens));
-  json.member("empty_documents", origin.empty_documents);
   if (report.detail() == report_detail::tiles) {
     json.array("segments", [&] {
       for (std::size_t s = 0; s < packed.sequences.size(); ++s) {
@@ -63,6 +62,7 @@ inline void write_packing(json_writer& json, plan_report const& report, document
       }
     });
   }
+  json.member("empty_documents", origin.empty_documents);
 }
 
 inline void write_placement(json_writer& json, plan_report const& report) {
@@ -111,7 +111,6 @@ inline void write_dispatch(json_writer& json, plan_report const& report, documen
   json.member("max_bytes_received", report.max_bytes_received());
   json.member("max_ranks_per_exchange", report.max_ranks_per_exchange());
   json.member("workspace_bytes", report.workspace_bytes());
-  json.member("idle_ranks", report.idle_ranks());
   json.array("pools", [&] {
     for (pool_report const& p : report.pools()) {
       json.object([&] {
@@ -129,6 +128,7 @@ inline void write_dispatch(json_writer& json, plan_report const& report, documen
       });
     }
   });
+  json.member("idle_ranks", report.idle_ranks());
 }
 
 }  // namespace detail

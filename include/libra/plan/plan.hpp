@@ -1,6 +1,7 @@
 #pragma once
 
 #include <libra/core/digest.hpp>
+#include <libra/core/error.hpp>
 #include <libra/core/wide.hpp>
 #include <libra/model/layout.hpp>
 #include <libra/model/packing.hpp>
@@ -30,6 +31,14 @@ struct plan_options {
   /// Batches that a rank's remote tiles are cut into; the inputs of one travel while another is computed.
   std::int32_t waves{1};
 };
+
+/// Errors: `input_error` naming the first option that cannot be used.
+constexpr void validate(plan_options const& options) {
+  validate(options.shape);
+  validate(options.links);
+  validate(options.width);
+  require(options.waves >= 1, "waves is ", options.waves, ", expected at least 1");
+}
 
 /// Packing and placement of a list: what every rank of the job knows alike.
 struct batch_plan {

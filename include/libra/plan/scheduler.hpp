@@ -41,7 +41,7 @@ class scheduler {
 
   /// Packs and places `lengths`. Shape: `[documents]`. Units: tokens.
   ///
-  /// Errors: `input_error` for a layout, shape or length that cannot be used, and when the list packs into less than
+  /// Errors: `input_error` for a layout, option or length that cannot be used, and when the list packs into less than
   /// one global batch; `range_error` for work beyond the integers. Complexity: O(n log n) in documents and sequences.
   [[nodiscard]] batch_plan plan(std::span<std::int64_t const> lengths, layout const& l,
                                 plan_options const& options = {}) const {
@@ -52,8 +52,7 @@ class scheduler {
   [[nodiscard]] packing pack(std::span<std::int64_t const> lengths, layout const& l,
                              plan_options const& options = {}) const {
     validate(l);
-    validate(options.shape);
-    validate(options.links);
+    validate(options);
     require(!lengths.empty(), "the list of lengths is empty, expected at least one document");
     packing packed = pack_(lengths, l.window_tokens);
     if (options.arrange && options.home == sharding::contiguous) {

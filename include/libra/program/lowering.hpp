@@ -18,6 +18,7 @@ namespace libra {
 /// outside its segment or pool. Complexity: O(n log n) in the tiles plus linear in the transfers.
 [[nodiscard]] inline pool_program lower(pool_batch const& batch, std::span<tile const> tiles, pass direction,
                                         lowering_options const& options = {}) {
+  validate(options.width);
   if (options.flow == key_flow::ring) {
     return detail::ring_lowering(batch, tiles, direction, options).run();
   }

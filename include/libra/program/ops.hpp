@@ -1,5 +1,6 @@
 #pragma once
 
+#include <libra/core/error.hpp>
 #include <libra/core/ids.hpp>
 #include <libra/model/mask.hpp>
 #include <libra/model/shape.hpp>
@@ -41,6 +42,13 @@ struct element_bytes {
 
   friend constexpr bool operator==(element_bytes const&, element_bytes const&) = default;
 };
+
+/// Errors: `input_error` naming an element without bytes.
+constexpr void validate(element_bytes const& width) {
+  require(width.activation >= 1, "bytes of an activation are ", width.activation, ", expected at least 1");
+  require(width.statistic >= 1, "bytes of a statistic are ", width.statistic, ", expected at least 1");
+  require(width.partial >= 1, "bytes of a partial sum are ", width.partial, ", expected at least 1");
+}
 
 /// Heads of a tensor.
 [[nodiscard]] constexpr std::int32_t heads_of(tensor t, attention_shape const& shape) noexcept {

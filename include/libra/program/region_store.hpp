@@ -68,16 +68,31 @@ class region_store {
     });
   }
 
-  /// Writes padding rows, which belong to no segment.
+  /// Writes padding rows of a result, which belong to no segment.
   void clear_padding(region_task const& t) {
-    expect(t.at.at_home() && t.at.local_token() == t.what.tokens.begin && 0 <= t.what.tokens.begin &&
-               t.what.tokens.end <= batch_.local_tokens(rank_),
-           "clears padding rows [", t.what.tokens.begin, ", ", t.what.tokens.end, ") outside the shard");
-    for (std::int32_t h = t.what.head_begin; h < t.what.head_end; ++h) {
-      tracked_memory& memory = ranks_[rank_.index()].home[{t.what.what, h}];
-      expect(!memory.holds_any(t.what.tokens.begin, t.what.tokens.end), "clears rows [", t.what.tokens.begin, ", ",
-             t.what.tokens.end, ") of ", name_of(t.what.what), ", part of which is already written");
-      memory.write(here_, t.at.local_token(), 1, t.what, whole_rows(t.what));
+    region const& what = t.what;
+    expect(is_result(what.what) && 0 <= what.head_begin && what.head_begin < what.head_end &&
+               what.head_end <= heads_of(what.what, batch_.shape),
+           "clears padding of ", name_of(what.what), " heads [", what.head_begin, ", ", what.head_end,
+           "), which is no result");
+    expect(t.at.at_home() && t.at.local_token() == what.tokens.begin && 0 <= what.tokens.begin &&
+               what.tokens.begin < what.tokens.end && what.tokens.end <= batch_.local_tokens(rank_),
+           "clears padding rows [", what.tokens.begin, ", ", what.tokens.end, ") outside the shard");
+    for (std::int32_t h = what.head_begin; h < what.head_end; ++h) {
+      tracked_memory& memory = ranks_[rank_.index()].home[{what.what, h}];
+      expect(!memory.holds_any(what.tokens.begin, what.tokens.end), "clears rows [", what.tokens.begin, ", ",
+             what.tokens.end, ") of ", name_of(what.what), ", part of which is already written");
+      memory.write(here_, t.at.local_token(), 1, what, whole_rows(what));
+    }
+  }
+
+  /// Fails unless rows of padding were cleared in every result. Pre: everything has finished.
+  void check_padding(rank_id home, row_range rows) {
+    for (tensor const x : {tensor::o, tensor::lse, tensor::dq, tensor::dk, tensor::dv}) {
+      for (std::int32_t h = 0; is_result(x) && h < heads_of(x, batch_.shape); ++h) {
+        expect(ranks_[home.index()].home[{x, h}].holds_all(rows.begin, rows.end), "padding of ", name_of(x), " head ",
+               h, " in rows [", rows.begin, ", ", rows.end, ") is never cleared");
+      }
     }
   }
 
@@ -96,6 +111,11 @@ class region_store {
     bool const always = t == tensor::q || t == tensor::k || t == tensor::v;
     return always ||
            ((programs_.direction == pass::backward) && (t == tensor::o || t == tensor::lse || t == tensor::d_o));
+  }
+
+  [[nodiscard]] bool is_result(tensor t) const noexcept {
+    return programs_.direction == pass::backward ? t == tensor::dq || is_partial_sum(t)
+                                                 : t == tensor::o || t == tensor::lse;
   }
 
   /// Bytes per token of a region in a workspace.

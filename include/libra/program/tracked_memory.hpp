@@ -102,6 +102,13 @@ class tracked_memory {
     return any;
   }
 
+  /// True when all of the addresses hold something.
+  [[nodiscard]] bool holds_all(std::int64_t begin, std::int64_t end) {
+    std::int64_t next = begin;
+    for_each_cell(begin, end, [&](std::int64_t at, cell& c) { next = at == next ? c.end : next; });
+    return next == end;
+  }
+
   static constexpr std::size_t written_before = static_cast<std::size_t>(-1);
 
  private:

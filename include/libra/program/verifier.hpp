@@ -16,6 +16,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -45,6 +46,9 @@ class interpreter {
   [[nodiscard]] verdict run() {
     try {
       rank_ = -1;
+      expect(programs_.width.activation >= 1 && programs_.width.statistic >= 1 && programs_.width.partial >= 1,
+             "elements of ", programs_.width.activation, ", ", programs_.width.statistic, " and ",
+             programs_.width.partial, " bytes");
       expect(programs_.ranks.size() == static_cast<std::size_t>(batch_.ranks()), "the pool has ", batch_.ranks(),
              " ranks, the program ", programs_.ranks.size());
       for (program const& p : programs_.ranks) {
@@ -56,6 +60,7 @@ class interpreter {
       check_finished();
       ledger_.check_rows(batch_, rank_, op_);
       check_results();
+      check_padding();
     } catch (broken const& b) {
       return {false, rank_, op_, b.what};
     }
@@ -81,6 +86,7 @@ class interpreter {
     for (std::size_t i = 0; i < p.ops.size(); ++i) {
       op const& o = p.ops[i];
       op_ = static_cast<std::int32_t>(i);
+      check_form(p, o);
       auto const own = static_cast<std::size_t>(o.on);
       for (std::size_t q = 0; q < queue_count; ++q) {
         expect(o.after[q] >= 0 && static_cast<std::size_t>(o.after[q]) <= rank.queues[q].size(), "waits for ",
@@ -96,6 +102,43 @@ class interpreter {
     rank.order = op_order(p.ops);
     op_ = -1;
     return rank;
+  }
+
+  /// Checks that an op is of a kind there is, that its slices lie in the program's arrays and its peers in the pool.
+  void check_form(program const& p, op const& o) const {
+    expect(static_cast<std::size_t>(o.on) < queue_count, "is on queue ", static_cast<int>(o.on), " of ", queue_count);
+    auto const check_slice = [](std::string_view of, item_range r, std::size_t size) {
+      expect(r.begin <= r.end && r.end <= size, "has ", of, " [", r.begin, ", ", r.end, ") of ", size);
+    };
+    switch (o.kind) {
+      case op_kind::exchange:
+        check_slice("sends", o.items, p.sends.size());
+        check_slice("receives", o.receives, p.receives.size());
+        for (std::span<transfer const> const transfers : {p.sends_of(o), p.receives_of(o)}) {
+          for (transfer const& t : transfers) {
+            expect(t.peer.value >= 0 && t.peer.value < batch_.ranks(), describe(t.what), " has peer ", t.peer.value,
+                   ", outside the pool of ", batch_.ranks(), " ranks");
+          }
+        }
+        return;
+      case op_kind::attend:
+      case op_kind::attend_backward:
+        check_slice("tiles", o.items, p.tiles.size());
+        return;
+      case op_kind::row_dot:
+        check_slice("dots", o.items, p.dots.size());
+        return;
+      case op_kind::clear:
+        check_slice("clears", o.items, p.clears.size());
+        return;
+      case op_kind::reduce:
+        check_slice("reduces", o.items, p.reduces.size());
+        for (reduce_task const& t : p.reduces_of(o)) {
+          check_slice("partials", {t.first, t.last}, p.partials.size());
+        }
+        return;
+    }
+    expect(false, "is of kind ", static_cast<int>(o.kind), ", which there is not");
   }
 
   // --- running -----------------------------------------------------------------------------------------------------
@@ -165,8 +208,6 @@ class interpreter {
     std::vector<std::size_t> peers;
     auto const add_peers = [&](std::span<transfer const> transfers) {
       for (transfer const& t : transfers) {
-        expect(t.peer.value >= 0 && t.peer.value < batch_.ranks(), describe(t.what), " has peer ", t.peer.value,
-               ", outside the pool of ", batch_.ranks(), " ranks");
         peers.push_back(t.peer.index());
       }
     };
@@ -204,12 +245,13 @@ class interpreter {
     };
     auto const sends = with(ranks_[from].code->sends_of(ranks_[from].code->ops[from_op]), to);
     auto const receives = with(ranks_[to].code->receives_of(ranks_[to].code->ops[to_op]), from);
+    locate(from, from_op, q);
     expect(sends.size() == receives.size(), "rank ", from, " sends ", sends.size(), " regions to rank ", to,
            ", which receives ", receives.size());
     for (std::size_t i = 0; i < sends.size(); ++i) {
+      locate(from, from_op, q);
       expect(sends[i].what == receives[i].what, "rank ", from, " sends ", describe(sends[i].what), " to rank ", to,
              ", which expects ", describe(receives[i].what));
-      locate(from, from_op, q);
       auto const rows = store_.read(sends[i].what, sends[i].at);
       locate(to, to_op, q);
       store_.write(receives[i].what, receives[i].at, rows);
@@ -366,6 +408,31 @@ class interpreter {
     }
   }
 
+  /// Rows of results that belong to no segment are cleared.
+  void check_padding() {
+    std::vector<std::vector<bool>> rows;
+    for (std::int32_t r = 0; r < batch_.ranks(); ++r) {
+      rows.emplace_back(static_cast<std::size_t>(batch_.local_tokens(rank_id(r))));
+    }
+    for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
+      batch_.for_each_home(segment_id(s), {0, batch_.length(segment_id(s))},
+                           [&](rank_id home, row_range tokens, std::int64_t local) {
+                             auto const first = rows[home.index()].begin() + local;
+                             std::fill(first, first + tokens.size(), true);
+                           });
+    }
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      rank_ = static_cast<std::int32_t>(r);
+      op_ = -1;
+      auto const& used = rows[r];
+      for (auto begin = std::ranges::find(used, false); begin != used.end();) {
+        auto const end = std::find(begin, used.end(), true);
+        store_.check_padding(rank_id(r), {begin - used.begin(), end - used.begin()});
+        begin = std::find(end, used.end(), false);
+      }
+    }
+  }
+
   pool_batch const& batch_;
   pool_program const& programs_;
   std::vector<rank_state> ranks_;
@@ -382,6 +449,7 @@ class interpreter {
 /// - every (row, head) is computed exactly once against the keys its mask shows, and every result reaches its home;
 /// - no transfer leaves the pool, and sends match receives;
 /// - nothing is read before it is written, and no two unordered ops touch the same bytes;
+/// - rows of padding are zero in every result;
 /// - the queues never wait for each other in a cycle, and every access lies in the planned workspace.
 ///
 /// Returns the first op that breaks one of these. Complexity: about O(n log n) in transfers and tiles; for tests, and

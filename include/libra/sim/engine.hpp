@@ -244,15 +244,15 @@ class engine {
   }
 
   void require_all_ended() const {
-    for (op_index o = 0; o < ops_.size(); ++o) {
-      rank_state const& rank = ranks_[ops_[o].rank];
-      auto const q = static_cast<std::uint32_t>(ops_[o].what->on);
-      auto const& list = queues_[ops_[o].rank * queue_count + q];
-      if (rank.ended[q] < list.size()) {
-        op_index const stuck = list[rank.ended[q]];
-        throw run_error(message("op ", stuck - first_op_[ops_[o].rank], " of rank ", ops_[o].rank, " (",
-                                name_of(ops_[stuck].what->kind), " on queue ", name_of(ops_[stuck].what->on),
-                                rank.running[q] ? ") never ends" : ") never starts"));
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      for (std::size_t q = 0; q < queue_count; ++q) {
+        auto const& list = queues_[r * queue_count + q];
+        if (std::uint32_t const ended = ranks_[r].ended[q]; ended < list.size()) {
+          op const& stuck = *ops_[list[ended]].what;
+          throw run_error(message("op ", list[ended] - first_op_[r], " of rank ", r, " (", name_of(stuck.kind),
+                                  " on queue ", name_of(stuck.on),
+                                  ranks_[r].running[q] ? ") never ends" : ") never starts"));
+        }
       }
     }
   }

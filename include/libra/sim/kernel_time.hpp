@@ -43,7 +43,7 @@ class kernel_time {
                            (row_blocks * row_block - packed) * visited_keys(t, {t.q_begin, t.q_begin + 1}, blocks);
     attention_rates const& rates = whole_.rates();
     bool const forward = direction == pass::forward;
-    int128 const flop = checked_mul(visited, std::int64_t{forward ? 4 : 10} * t.head_dim);
+    int128 const flop = checked_mul(visited, static_cast<int128>(forward ? 4 : 10) * t.head_dim);
     int128 const ps = ceil_div(checked_mul(flop, 1'000'000'000'000),
                                forward ? rates.forward_flop_per_second : rates.backward_flop_per_second) +
                       row_blocks * (forward ? rates.forward_block_ps : rates.backward_block_ps);
@@ -72,7 +72,7 @@ class kernel_time {
       return static_cast<int128>(n) * std::min(limit, all);
     }
     // Row i visits the blocks from that of its first key to that of key i; both ends are cut at the limit.
-    int128 const ends = capped_below(n, limit) + std::min(n, limit) * key_block;
+    int128 const ends = capped_below(n, limit) + static_cast<int128>(std::min(n, limit)) * key_block;
     std::int64_t const full_windows = t.mask.kind == mask_kind::window ? n - t.mask.width_tokens + 1 : 0;
     return full_windows > 0 ? ends - capped_below(full_windows, limit) : ends;
   }

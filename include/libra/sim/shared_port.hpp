@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace libra::sim {
@@ -37,8 +38,7 @@ class shared_port {
     advance(now_ps);
     request const added{virtual_ps_ + (part_ > 0 ? 1 : 0) + service_ps, id};
     // Last comes out first, and of equals the one that came first.
-    auto const at = std::lower_bound(waiting_.begin(), waiting_.end(), added,
-                                     [](request const& a, request const& b) { return a.until_ps > b.until_ps; });
+    auto const at = std::ranges::lower_bound(waiting_, added.until_ps, std::greater<>{}, &request::until_ps);
     waiting_.insert(at, added);
   }
 

@@ -1,0 +1,37 @@
+#include <libra/plan/plan.hpp>
+
+#include <doctest/doctest.h>
+
+#include <type_traits>
+
+namespace {
+
+static_assert(std::is_trivially_copyable_v<libra::plan_options>);
+static_assert(std::is_nothrow_move_constructible_v<libra::batch_plan> &&
+              std::is_nothrow_move_constructible_v<libra::pool_plan>);
+
+TEST_CASE("sequences of an unfilled global batch are dropped") {
+  libra::batch_plan plan;
+  CHECK(plan.dropped_sequences() == 0);
+  for (int s = 0; s < 11; ++s) {
+    plan.packing.sequences.close_row();
+  }
+  plan.placement.at.resize(8);
+  CHECK(plan.dropped_sequences() == 3);
+}
+
+TEST_CASE("a pool has a program for each pass") {
+  libra::pool_plan plan;
+  plan.backward.direction = libra::pass::backward;
+  CHECK(&plan.of(libra::pass::forward) == &plan.forward);
+  CHECK(&plan.of(libra::pass::backward) == &plan.backward);
+}
+
+TEST_CASE("defaults: one wave, arranged, bf16 activations and fp32 sums") {
+  libra::plan_options const options;
+  CHECK(options.waves == 1);
+  CHECK(options.arrange);
+  CHECK(options.width == libra::element_bytes{2, 4, 4});
+}
+
+}  // namespace

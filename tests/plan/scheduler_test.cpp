@@ -1,0 +1,173 @@
+#include "support/printing.hpp"
+
+#include <libra/cost/pair_count.hpp>
+#include <libra/cost/roofline.hpp>
+#include <libra/dispatch/pooled.hpp>
+#include <libra/dispatch/ulysses.hpp>
+#include <libra/pack/best_fit_decreasing.hpp>
+#include <libra/pack/in_order.hpp>
+#include <libra/place/as_packed.hpp>
+#include <libra/place/longest_first.hpp>
+#include <libra/place/variance_reduced.hpp>
+#include <libra/plan/scheduler.hpp>
+#include <libra/pool/fixed_size.hpp>
+#include <libra/program/verifier.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+using libra::batch_plan;
+using libra::int128;
+using libra::layout;
+using libra::micro_step_id;
+using libra::plan_options;
+using libra::pool_id;
+using libra::pool_plan;
+using libra::scheduler;
+
+// A scheduler needs one policy of each seam, in order, and a dispatcher that knows its cost model.
+template <class... Policy>
+concept can_schedule = requires(Policy... policy) { scheduler(policy...); };
+using libra::as_packed;
+using libra::fixed_size;
+using libra::in_order;
+using libra::pair_count;
+using libra::ulysses;
+static_assert(can_schedule<in_order, fixed_size, as_packed, ulysses, pair_count>);
+static_assert(!can_schedule<fixed_size, in_order, as_packed, ulysses, pair_count>);
+static_assert(!can_schedule<in_order, as_packed, fixed_size, ulysses, pair_count>);
+static_assert(!can_schedule<in_order, fixed_size, ulysses, as_packed, pair_count>);
+static_assert(!can_schedule<in_order, fixed_size, as_packed, pair_count, ulysses>);
+static_assert(!can_schedule<in_order, fixed_size, as_packed, ulysses>);
+static_assert(can_schedule<libra::archetype::pack, libra::archetype::pools, libra::archetype::place,
+                           libra::archetype::dispatch, libra::archetype::cost>);
+struct for_pairs_only {
+  libra::pool_dispatch operator()(libra::pool_batch const&, pair_count const&, libra::topology const&) const {
+    return {};
+  }
+};
+static_assert(!can_schedule<in_order, fixed_size, as_packed, for_pairs_only, libra::roofline>);
+
+constexpr scheduler packed_ulysses{in_order{}, fixed_size{}, as_packed{}, ulysses{}, pair_count{}};
+constexpr layout two_by_two{.window_tokens = 10, .dp = 2, .cp = 2, .pool = 2, .micro_steps = 1};
+
+TEST_CASE("by hand: packing, weights, placement and certificate of a small list") {
+  std::vector<std::int64_t> const lengths{10, 4, 6, 10, 5, 2};
+  plan_options const options{.shape = {.q_heads = 4, .kv_heads = 2, .head_dim = 16, .mask = {}}};
+  batch_plan const plan = packed_ulysses.plan(lengths, two_by_two, options);
+  REQUIRE(plan.packing.sequences.size() == 4);
+  CHECK(plan.layout == two_by_two);
+  CHECK(plan.pools.begin == std::vector<std::int32_t>{0, 2});
+  CHECK(plan.placement.global_batches() == 2);
+  CHECK(plan.dropped_sequences() == 0);
+  // Two forward and five backward units a pair and head: 55, 10 + 21, 55, 15 + 3 pairs.
+  std::vector<int128> const pairs{55, 31, 55, 18};
+  for (std::size_t s = 0; s < 4; ++s) {
+    CHECK(plan.work[s] == libra::wide_work{2 * 4 * pairs[s], 5 * 4 * pairs[s]});
+  }
+  CHECK(plan.certificate.ulysses_over_mean() == doctest::Approx((55.0 + 55) / ((55 + 31 + 55 + 18) / 2.0)));
+  CHECK(plan.certificate.placed_over_mean() == 1.0);
+}
+
+TEST_CASE("plan is pack, then place") {
+  std::vector<std::int64_t> const lengths{10, 4, 6, 10, 5, 2};
+  batch_plan const whole = packed_ulysses.plan(lengths, two_by_two);
+  batch_plan const halves = packed_ulysses.place(lengths, packed_ulysses.pack(lengths, two_by_two), two_by_two);
+  CHECK(whole.fingerprint == halves.fingerprint);
+  CHECK(whole.packing == halves.packing);
+  CHECK(whole.placement == halves.placement);
+}
+
+TEST_CASE("segments are arranged for their homes, unless that is off") {
+  std::vector<std::int64_t> const lengths{3, 5, 2};
+  layout const one{.window_tokens = 10, .dp = 1, .cp = 2, .pool = 1, .micro_steps = 1};
+  auto const first = [&](plan_options const& options) {
+    return packed_ulysses.pack(lengths, one, options).sequences[0][0].document.value;
+  };
+  CHECK(first({.arrange = false}) == 0);
+  CHECK(first({.arrange = true}) == 1);
+}
+
+TEST_CASE("a pool's plan: dispatch, valid programs, certificate and fingerprint") {
+  std::vector<std::int64_t> const lengths{300, 40, 60, 280, 90, 200, 10};
+  layout const l{.window_tokens = 300, .dp = 2, .cp = 2, .pool = 2, .micro_steps = 1};
+  plan_options const options{.shape = {.q_heads = 4, .kv_heads = 2, .head_dim = 16, .mask = {}}, .waves = 2};
+  scheduler const pooled{libra::best_fit_decreasing{}, fixed_size{}, libra::variance_reduced{}, libra::pooled{},
+                         pair_count{}};
+  batch_plan const plan = pooled.plan(lengths, l, options);
+  pool_plan const pool = pooled.plan_pool(plan, micro_step_id(0), pool_id(0));
+  CHECK(pool.micro_step == micro_step_id(0));
+  CHECK(pool.pool == pool_id(0));
+  CHECK(pool.forward.direction == libra::pass::forward);
+  CHECK(pool.backward.direction == libra::pass::backward);
+  CHECK(libra::verify(pool.batch, pool.forward).what == "");
+  CHECK(libra::verify(pool.batch, pool.backward).what == "");
+  CHECK(pool.certificate == certify(pool.batch, pool.dispatch, pair_count{}));
+  CHECK(pool.fingerprint.batch == digest_of(pool.batch));
+  CHECK(pool.fingerprint.tiles_forward == digest_of(std::span<libra::tile const>(pool.dispatch.forward)));
+  CHECK(pool.fingerprint.program_backward == digest_of(pool.backward));
+  int128 work = 0;
+  for (libra::sequence_id const s : plan.placement.step(micro_step_id(0))) {
+    work += plan.work[s.index()].forward;
+  }
+  CHECK(pool.certificate.total.forward == work);
+}
+
+TEST_CASE("the largest jobs: a million tokens, 64 heads of 128, picoseconds") {
+  std::vector<std::int64_t> const lengths(300, 1 << 20);
+  layout const l{.window_tokens = 1 << 20, .dp = 64, .cp = 8, .pool = 8, .micro_steps = 4};
+  plan_options const options{.shape = {.q_heads = 64, .kv_heads = 8, .head_dim = 128, .mask = {}}};
+  scheduler const timed{in_order{}, fixed_size{}, libra::longest_first{}, ulysses{}, libra::roofline{}};
+  batch_plan const plan = timed.plan(lengths, l, options);
+  CHECK(plan.certificate.placed_over_mean() == 1.0);
+  // 2^39 pairs, 64 heads, 512 flop at 623.5 TFLOP/s are 28.89 s.
+  CHECK(libra::ratio(plan.work[0].forward, 1'000'000'000'000) == doctest::Approx(28.89).epsilon(0.01));
+}
+
+TEST_CASE("what cannot be planned is refused by name and value") {
+  std::vector<std::int64_t> const lengths{10, 10};
+  auto const refused = [](std::vector<std::int64_t> const& list, layout const& l, plan_options const& options,
+                          char const* why) {
+    CHECK_THROWS_WITH_AS(static_cast<void>(packed_ulysses.plan(list, l, options)), why, libra::input_error);
+  };
+  layout l = two_by_two;
+  refused({}, l, {}, "the list of lengths is empty, expected at least one document");
+  refused({0, 0}, l, {}, "length of document 0 is 0, expected at least 1");
+  refused({10, 9}, {.window_tokens = 10, .dp = 3, .cp = 1, .pool = 1, .micro_steps = 2}, {},
+          "the list packs into 2 sequences, expected at least dp * micro_steps = 6");
+  l.pool = 3;
+  refused(lengths, l, {}, "pool is 3, expected at most dp 2");
+  refused(lengths, two_by_two, {.shape = {.q_heads = 6, .kv_heads = 4}},
+          "kv_heads is 4, expected a divisor of q_heads 6");
+  refused(lengths, two_by_two, {.shape = {.head_dim = 100}}, "head_dim is 100, expected 16 to 256 in steps of 8");
+  refused(lengths, two_by_two, {.links = {.ranks_per_node = 0}}, "ranks_per_node is 0, expected at least 1");
+  batch_plan const plan = packed_ulysses.plan(lengths, two_by_two);
+  CHECK_THROWS_WITH_AS(static_cast<void>(packed_ulysses.plan_pool(plan, micro_step_id(1), pool_id(0))),
+                       "micro-step is 1, expected 0 to 0", libra::input_error);
+}
+
+TEST_CASE("options that cannot be lowered are refused when the list is planned") {
+  std::vector<std::int64_t> const lengths{10, 10};
+  CHECK_THROWS_WITH_AS(static_cast<void>(packed_ulysses.plan(lengths, two_by_two, {.waves = 0})),
+                       "waves is 0, expected at least 1", libra::input_error);
+  CHECK_THROWS_AS(static_cast<void>(packed_ulysses.plan(lengths, two_by_two, {.width = {0, 4, 4}})),
+                  libra::input_error);
+}
+
+TEST_CASE("one document, one rank") {
+  std::vector<std::int64_t> const lengths{1};
+  layout const l{.window_tokens = 1, .dp = 1, .cp = 1, .pool = 1, .micro_steps = 1};
+  batch_plan const plan = packed_ulysses.plan(lengths, l);
+  pool_plan const pool = packed_ulysses.plan_pool(plan, micro_step_id(0), pool_id(0));
+  CHECK(libra::verify(pool.batch, pool.forward));
+  CHECK(libra::verify(pool.batch, pool.backward));
+  CHECK(pool.forward.ranks[0].sends.empty());
+}
+
+}  // namespace

@@ -1,0 +1,83 @@
+#include "support/printing.hpp"
+#include "support/random_cases.hpp"
+#include "support/tag_machine.hpp"
+
+#include <libra/program/verifier.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+// Invariant 5: in programs nothing is read before it is written, sends match receives, nothing deadlocks, and the
+// memory is known before the first launch. The verifier says so, and a machine that shares no code with it runs them.
+
+namespace {
+
+using libra::pass;
+using libra::pool_plan;
+using libra::test::planning_case;
+
+pool_plan any_pool(planning_case const& c) {
+  libra::batch_plan const plan = c.plan();
+  libra::random_bits bits(c.seed + 5);
+  auto const m = static_cast<std::int32_t>(bits.between(0, plan.placement.steps() - 1));
+  auto const g = static_cast<std::int32_t>(bits.between(0, plan.pools.size() - 1));
+  return c.make_scheduler().plan_pool(plan, libra::micro_step_id(m), libra::pool_id(g));
+}
+
+TEST_CASE("programs are valid and run right, however the queues are interleaved") {
+  for (std::uint64_t seed = 2000; seed < 3000; ++seed) {
+    planning_case const c = libra::test::random_case(seed, {.tokens = 700});
+    INFO(c.describe());
+    pool_plan const pool = any_pool(c);
+    for (pass const p : {pass::forward, pass::backward}) {
+      INFO("pass ", static_cast<int>(p));
+      REQUIRE(libra::verify(pool.batch, pool.of(p)).what == "");
+      for (std::uint64_t run = 0; run < 2; ++run) {
+        REQUIRE(libra::test::tag_machine(pool.batch, pool.of(p), seed * 10 + run).run() == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("a rank may also run its list op by op: each waits for earlier ones only") {
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    planning_case const c = libra::test::random_case(seed, {.tokens = 700});
+    INFO(c.describe());
+    pool_plan const pool = any_pool(c);
+    for (pass const p : {pass::forward, pass::backward}) {
+      for (libra::program const& code : pool.of(p).ranks) {
+        std::array<std::int32_t, libra::queue_count> before{};
+        for (libra::op const& o : code.ops) {
+          for (std::size_t q = 0; q < before.size(); ++q) {
+            REQUIRE(o.after[q] <= before[q]);
+          }
+          ++before[static_cast<std::size_t>(o.on)];
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the ranks of a pool have the same rounds on both channels") {
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    planning_case const c = libra::test::random_case(seed, {.tokens = 700});
+    INFO(c.describe());
+    pool_plan const pool = any_pool(c);
+    for (pass const p : {pass::forward, pass::backward}) {
+      auto const rounds = [](libra::program const& code, libra::queue q) {
+        return std::ranges::count(code.ops, q, &libra::op::on);
+      };
+      for (libra::program const& code : pool.of(p).ranks) {
+        for (libra::queue const q : {libra::queue::fetch, libra::queue::deliver}) {
+          REQUIRE(rounds(code, q) == rounds(pool.of(p).ranks[0], q));
+          REQUIRE(rounds(code, q) <= c.options.waves);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
