@@ -35,8 +35,8 @@ struct pool_batch {
   std::vector<placed_segment> segments;
   /// Zigzag sharding only; `number_rows` fills both. Shape: `[segments, cp]`, the local row of a segment's first row on
   /// each rank of its group, and `[ranks]`, the rows of each rank.
-  std::vector<std::int64_t> zigzag_begin;
-  std::vector<std::int64_t> zigzag_rows;
+  std::vector<std::int64_t> zigzag_begin{};
+  std::vector<std::int64_t> zigzag_rows{};
 
   /// Numbers the local rows of zigzag shards. Needed once all segments are there; contiguous shards need no numbers.
   void number_rows() {
