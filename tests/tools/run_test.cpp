@@ -77,7 +77,8 @@ TEST_CASE("masks, layouts and packers of every kind pass the check") {
     CAPTURE(options[1]);
     CAPTURE(result.err);
     CHECK(result.exit_code == 0);
-    for (json const& system : json::parse(result.out)["systems"]) CHECK(system["passed"] == true);
+    json const document = json::parse(result.out);
+    for (json const& system : document["systems"]) CHECK(system["passed"] == true);
   }
 }
 

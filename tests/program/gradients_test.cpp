@@ -1,0 +1,121 @@
+#include "support/hand_pool.hpp"
+#include "support/printing.hpp"
+
+#include <libra/program/gradients.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace {
+
+using libra::location;
+using libra::rank_id;
+using libra::row_range;
+using libra::segment_id;
+using libra::tensor;
+using libra::detail::gradient_piece;
+using libra::detail::gradient_pieces_by_home;
+using libra::detail::group_by_rank;
+using libra::detail::join_gradient_panels;
+using libra::detail::none;
+using libra::detail::rank_tiles;
+
+std::vector<rank_tiles> joined() {
+  std::vector<rank_tiles> ranks = group_by_rank(libra::test::hand_pool(), libra::test::hand_tiles(), 1);
+  join_gradient_panels(libra::test::hand_pool(), ranks);
+  return ranks;
+}
+
+TEST_CASE("only a tile that is alone on its keys adds to home directly") {
+  std::vector<rank_tiles> const ranks = joined();
+  // Rank 2: segment 1 is its own and nobody else works on it; half of segment 2 goes through a panel.
+  CHECK(ranks[2].tiles[0].gradient == none);
+  CHECK(ranks[2].tiles[1].gradient == none);
+  CHECK(ranks[2].tiles[2].gradient == 0);
+  REQUIRE(ranks[2].gradients.size() == 1);
+  CHECK(ranks[2].gradients[0].keys == row_range{0, 60});
+  // Rank 0's rows of segment 0 are at home, but ranks 1 and 3 add to the same keys.
+  CHECK(ranks[0].tiles[0].gradient != none);
+  CHECK(ranks[0].gradients.size() == 3);
+  CHECK(ranks[3].gradients.size() == 2);
+}
+
+TEST_CASE("panels are cut where homes end, and listed by home, segment, head, contributor and token") {
+  std::vector<std::vector<gradient_piece>> const homes = gradient_pieces_by_home(libra::test::hand_pool(), joined());
+  REQUIRE(homes.size() == 4);
+  // Rank 0 holds keys [0, 128) of segment 0: for each of two heads it gets its own, rank 1's and rank 3's part.
+  REQUIRE(homes[0].size() == 6);
+  for (std::size_t i = 0; i < 6; ++i) {
+    gradient_piece const& g = homes[0][i];
+    CHECK(g.segment == segment_id(0));
+    CHECK(g.kv_head == static_cast<std::int32_t>(i / 3));
+    CHECK(g.from == rank_id(std::vector{0, 1, 3}[i % 3]));
+    CHECK(g.tokens == row_range{0, 128});
+    CHECK(g.local == 0);
+  }
+  // Rank 1 holds [128, 256): rank 1 itself adds to [128, 192), rank 3 to all of it.
+  REQUIRE(homes[1].size() == 4);
+  CHECK(homes[1][0].from == rank_id(1));
+  CHECK(homes[1][0].tokens == row_range{128, 192});
+  CHECK(homes[1][1].from == rank_id(3));
+  CHECK(homes[1][1].tokens == row_range{128, 256});
+  // Segment 2 lies on ranks 2 (28 tokens from local row 100) and 3.
+  REQUIRE(homes[2].size() == 2);
+  CHECK(homes[2][0].tokens == row_range{0, 28});
+  CHECK(homes[2][0].local == 100);
+  CHECK(homes[2][0].from == rank_id(2));
+  CHECK(homes[2][1].from == rank_id(0));
+  CHECK(homes[3].size() == 2);
+  CHECK(homes[3][0].tokens == row_range{28, 60});
+}
+
+TEST_CASE("a sum is formed wherever the set of contributors changes, in the order of ranks") {
+  std::vector<gradient_piece> pieces;
+  auto const add = [&](std::int32_t from, row_range tokens) {
+    pieces.push_back({segment_id(0), 0, rank_id(from), 0, tokens, tokens.begin, {none, none}});
+  };
+  add(0, {0, 10});
+  add(1, {4, 8});
+  add(3, {8, 20});
+  libra::program out;
+  // Piece p of tensor i lies at 1000 * (2 p + i), whatever its tokens.
+  list_reduces(
+      pieces, 16,
+      [&](gradient_piece const& g, std::size_t i) {
+        return 1000 * (2 * (&g - pieces.data()) + static_cast<std::int64_t>(i));
+      },
+      out);
+  REQUIRE(out.reduces.size() == 8);
+  auto const partials = [&](std::size_t r) {
+    std::vector<std::int64_t> bytes;
+    for (location const at : out.partials_of(out.reduces[r])) {
+      bytes.push_back(at.byte());
+    }
+    return bytes;
+  };
+  CHECK(out.reduces[0].what.tokens == row_range{0, 4});
+  CHECK(partials(0) == std::vector<std::int64_t>{0});
+  CHECK(out.reduces[1].what.tokens == row_range{4, 8});
+  CHECK(partials(1) == std::vector<std::int64_t>{4 * 16, 2000});
+  CHECK(out.reduces[2].what.tokens == row_range{8, 10});
+  CHECK(partials(2) == std::vector<std::int64_t>{8 * 16, 4000});
+  CHECK(out.reduces[3].what.tokens == row_range{10, 20});
+  CHECK(partials(3) == std::vector<std::int64_t>{4000 + 2 * 16});
+  CHECK(out.reduces[3].into == location::home(10));
+  CHECK(out.reduces[3].what.what == tensor::dk);
+  CHECK(out.reduces[7].what.what == tensor::dv);
+  CHECK(partials(7) == std::vector<std::int64_t>{5000 + 2 * 16});
+}
+
+TEST_CASE("keys that nobody adds to between two parts are no sum") {
+  std::vector<gradient_piece> const pieces{{segment_id(0), 0, rank_id(0), 0, {0, 4}, 0, {none, none}},
+                                           {segment_id(0), 0, rank_id(1), 0, {8, 12}, 8, {none, none}}};
+  libra::program out;
+  list_reduces(pieces, 16, [](gradient_piece const&, std::size_t) { return std::int64_t{0}; }, out);
+  CHECK(out.reduces.size() == 4);
+}
+
+}  // namespace

@@ -1,0 +1,90 @@
+#include "support/hand_pool.hpp"
+#include "support/printing.hpp"
+#include "support/random_cases.hpp"
+
+#include <libra/program/rounds.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <tuple>
+#include <vector>
+
+namespace {
+
+using libra::location;
+using libra::pass;
+using libra::rank_id;
+using libra::region;
+using libra::segment_id;
+using libra::tensor;
+using libra::transfer;
+
+TEST_CASE("a move is listed at both of its ends, in the same order") {
+  region const first{tensor::k, segment_id(0), 0, 1, {0, 4}};
+  region const second{tensor::v, segment_id(0), 0, 1, {0, 4}};
+  libra::detail::round moved(2);
+  moved.move(first, rank_id(0), location::home(0), rank_id(1), location::workspace(0));
+  moved.move(second, rank_id(0), location::home(0), rank_id(1), location::workspace(64));
+  libra::program out;
+  out.sends.resize(3);
+  libra::op exchange;
+  moved.close(0, exchange, out);
+  CHECK(exchange.items == libra::item_range{3, 5});
+  CHECK(exchange.receives == libra::item_range{0, 0});
+  CHECK(out.sends[3] == transfer{first, rank_id(1), location::home(0)});
+  libra::program other;
+  moved.close(1, exchange, other);
+  CHECK(exchange.receives == libra::item_range{0, 2});
+  CHECK(other.receives[0] == transfer{first, rank_id(0), location::workspace(0)});
+  CHECK(other.receives[1] == transfer{second, rank_id(0), location::workspace(64)});
+}
+
+TEST_CASE("no rank is brought a row, key or sum of one block twice, over all rounds") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    libra::test::planning_case const c = libra::test::random_case(seed, {.tokens = 700});
+    INFO(c.describe());
+    libra::pool_plan const pool = c.make_scheduler().plan_pool(c.plan(), libra::micro_step_id(0), libra::pool_id(0));
+    for (pass const p : {pass::forward, pass::backward}) {
+      for (libra::program const& code : pool.of(p).ranks) {
+        std::set<std::tuple<tensor, std::int32_t, std::int32_t, std::int64_t, std::int32_t>> seen;
+        for (transfer const& t : code.receives) {
+          // Partial sums of one key come from several ranks; everything else comes once.
+          std::int32_t const from = is_partial_sum(t.what.what) ? t.peer.value : -1;
+          for (std::int32_t h = t.what.head_begin; h < t.what.head_end; ++h) {
+            for (std::int64_t token = t.what.tokens.begin; token < t.what.tokens.end; ++token) {
+              REQUIRE(seen.emplace(t.what.what, t.what.segment.value, h, token, from).second);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("keys of a later wave are fetched only as far as an earlier one has not brought them") {
+  // Rank 3 computes rows [128, 192), then [192, 256) of segment 0: the second wave needs 64 more keys.
+  std::vector<libra::tile> const tiles{
+      {segment_id(0), rank_id(3), 0, 2, 0, 128},   {segment_id(0), rank_id(3), 0, 2, 128, 192},
+      {segment_id(0), rank_id(3), 0, 2, 192, 256}, {segment_id(0), rank_id(0), 2, 4, 0, 256},
+      {segment_id(1), rank_id(2), 0, 2, 0, 100},   {segment_id(1), rank_id(2), 2, 4, 0, 100},
+      {segment_id(2), rank_id(2), 0, 2, 0, 60},    {segment_id(2), rank_id(2), 2, 4, 0, 60}};
+  libra::pool_program const programs =
+      libra::lower(libra::test::hand_pool(), tiles, pass::forward, {.width = {}, .waves = 4});
+  std::int64_t keys = 0;
+  std::size_t rounds = 0;
+  for (libra::op const& o : programs.ranks[3].ops) {
+    if (o.on == libra::queue::fetch) {
+      ++rounds;
+      for (transfer const& t : programs.ranks[3].receives_of(o)) {
+        keys += t.what.what == tensor::k ? t.what.tokens.size() : 0;
+      }
+    }
+  }
+  CHECK(rounds > 1);
+  CHECK(keys == 256);
+}
+
+}  // namespace
