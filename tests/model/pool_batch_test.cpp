@@ -4,6 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
+
+#include <algorithm>
+
 #include <cstdint>
 #include <tuple>
 #include <vector>
@@ -90,6 +94,58 @@ TEST_CASE("a dispatch has tiles for each pass") {
   dispatch.backward.resize(2);
   CHECK(dispatch.of(libra::pass::forward).size() == 1);
   CHECK(dispatch.of(libra::pass::backward).size() == 2);
+}
+
+TEST_CASE("zigzag: every rank holds a chunk from either end of every segment, each row once") {
+  for (std::int32_t cp = 1; cp <= 5; ++cp) {
+    libra::pool_batch batch;
+    batch.home = {64, cp, libra::sharding::zigzag};
+    batch.slots = 2;
+    std::int64_t position = 0;
+    for (std::int64_t const length : {17, 1, 40, 6}) {
+      batch.segments.push_back(
+          {{libra::document_id(0), 0, length}, libra::sequence_id(0), libra::slot_id(1), position});
+      position += length;
+    }
+    batch.number_rows();
+    std::vector<std::vector<int>> seen(static_cast<std::size_t>(batch.ranks()));
+    for (std::size_t r = 0; r < seen.size(); ++r) {
+      seen[r].resize(static_cast<std::size_t>(batch.local_tokens(libra::rank_id(r))));
+    }
+    for (std::size_t s = 0; s < batch.segments.size(); ++s) {
+      libra::segment_id const id(s);
+      std::int64_t next = 0;
+      batch.for_each_home(id, {0, batch.length(id)},
+                          [&](libra::rank_id r, libra::row_range tokens, std::int64_t local) {
+                            CHECK(tokens.begin == next);
+                            CHECK(batch.home_of(id, tokens.begin) == r);
+                            CHECK(batch.one_home(id, tokens));
+                            next = tokens.end;
+                            for (std::int64_t i = 0; i < tokens.size(); ++i) {
+                              ++seen[r.index()][static_cast<std::size_t>(local + i)];
+                            }
+                          });
+      CHECK(next == batch.length(id));
+    }
+    for (auto const& rows : seen) {
+      CHECK(std::ranges::all_of(rows, [](int n) { return n == 1; }));
+    }
+    CHECK(batch.local_tokens(libra::rank_id(0)) == 0);  // slot 0 holds nothing
+  }
+}
+
+TEST_CASE("zigzag by hand: 8 tokens on two ranks are chunks 0, 3 and 1, 2") {
+  libra::pool_batch batch;
+  batch.home = {8, 2, libra::sharding::zigzag};
+  batch.slots = 1;
+  batch.segments.push_back({{libra::document_id(0), 0, 8}, libra::sequence_id(0), libra::slot_id(0), 0});
+  batch.number_rows();
+  std::vector<std::int64_t> at;
+  batch.for_each_home(libra::segment_id(0), {0, 8}, [&](libra::rank_id r, libra::row_range tokens, std::int64_t local) {
+    at.insert(at.end(), {r.value, tokens.begin, tokens.end, local});
+  });
+  CHECK(at == std::vector<std::int64_t>{0, 0, 2, 0, 1, 2, 6, 0, 0, 6, 8, 2});
+  CHECK_FALSE(batch.one_home(libra::segment_id(0), {0, 8}));  // both ends are on one rank, the middle is not
 }
 
 }  // namespace

@@ -29,10 +29,10 @@ TEST_CASE("a token's home row is counted from its shard") {
   libra::pool_batch const batch = libra::test::hand_pool();
   pool_build const pool{
       .batch = batch, .direction = pass::backward, .width = {}, .waves = 0, .ranks = {}, .gradients = {}};
-  CHECK(pool.home_location(segment_id(0), 0) == location::home(0));
-  CHECK(pool.home_location(segment_id(0), 130) == location::home(2));
-  CHECK(pool.home_location(segment_id(2), 27) == location::home(127));
-  CHECK(pool.home_location(segment_id(2), 28) == location::home(0));
+  CHECK(libra::detail::home_location(batch, segment_id(0), 0) == location::home(0));
+  CHECK(libra::detail::home_location(batch, segment_id(0), 130) == location::home(2));
+  CHECK(libra::detail::home_location(batch, segment_id(2), 27) == location::home(127));
+  CHECK(libra::detail::home_location(batch, segment_id(2), 28) == location::home(0));
   CHECK(pool.backward());
   CHECK(pool.row_bytes(tensor::dk) == 64);
   CHECK(pool.row_bytes(tensor::k) == 32);

@@ -135,7 +135,7 @@ TEST_CASE("options that cannot be used") {
       {{"--seed", "-1"}, {"--seed", "'-1'"}},
       {{"--seed", "18446744073709551616"}, {"--seed"}},
       {{"--arrange", "yes"}, {"--arrange", "'yes'", "on, off"}},
-      {{"--home", "zigzag"}, {"--home", "'zigzag'", "contiguous"}},
+      {{"--home", "spiral"}, {"--home", "'spiral'", "contiguous"}},
       {{"--packer", "worst_fit"}, {"--packer", "'worst_fit'", "in_order, best_fit_decreasing"}},
       {{"--placer", "random"}, {"--placer", "'random'", "as_packed, longest_first, variance_reduced"}},
       {{"--dispatcher", "ring"}, {"--dispatcher", "'ring'", "ulysses, pooled"}},

@@ -1,0 +1,148 @@
+// The simulator in MagiAttention's published setting: TFLOP/s of useful work per GPU, forward and backward, of context
+// parallelism over 8 to 64 ranks of h100-sxm, one packed sequence of 8K tokens a rank. docs/simulator.md shows the
+// published figures beside these. Needs the published histogram of lengths: LIBRA_HISTOGRAM=FILE.csv.
+
+#include <libra/cost/roofline.hpp>
+#include <libra/dispatch/pooled.hpp>
+#include <libra/dispatch/ulysses.hpp>
+#include <libra/dispatch/usp.hpp>
+#include <libra/dispatch/zigzag_ring.hpp>
+#include <libra/model/machine.hpp>
+#include <libra/pack/in_order.hpp>
+#include <libra/place/as_packed.hpp>
+#include <libra/plan/scheduler.hpp>
+#include <libra/pool/fixed_size.hpp>
+#include <libra/sim/engine.hpp>
+#include <libra/sim/kernel_time.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct histogram_bin {
+  std::int64_t first{};
+  std::int64_t last{};
+  std::int64_t count{};
+};
+
+/// Rows such as "[11, 50]",391188,... after a line of titles.
+std::vector<histogram_bin> read_histogram() {
+  std::vector<histogram_bin> bins;
+  char const* const path = std::getenv("LIBRA_HISTOGRAM");
+  if (path == nullptr) {
+    return bins;
+  }
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  while (std::getline(file, line)) {
+    std::ranges::replace_if(line, [](char c) { return c < '0' || c > '9'; }, ' ');
+    std::istringstream numbers(line);
+    histogram_bin bin;
+    if (numbers >> bin.first >> bin.last >> bin.count) {
+      bins.push_back({std::max<std::int64_t>(1, bin.first), bin.last, bin.count});
+    }
+  }
+  return bins;
+}
+
+/// Lengths that add up to `total`, none above a quarter of it.
+std::vector<std::int64_t> draw(std::vector<histogram_bin> const& bins, std::int64_t total, libra::random_bits& bits) {
+  std::int64_t all = 0;
+  for (histogram_bin const& b : bins) {
+    all += b.count;
+  }
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t left = total; left > 0;) {
+    std::int64_t at = bits.between(0, all - 1);
+    auto bin = bins.begin();
+    for (; at >= bin->count; ++bin) {
+      at -= bin->count;
+    }
+    std::int64_t const length = bits.between(bin->first, bin->last);
+    if (length <= total / 4) {
+      lengths.push_back(std::min(length, left));
+      left -= lengths.back();
+    }
+  }
+  return lengths;
+}
+
+template <class Dispatcher>
+void published(benchmark::State& state, Dispatcher const& dispatch, libra::sharding home) {
+  std::vector<histogram_bin> const bins = read_histogram();
+  if (bins.empty()) {
+    state.SkipWithError("LIBRA_HISTOGRAM names no histogram");
+    return;
+  }
+  auto const ranks = static_cast<std::int32_t>(state.range(0));
+  auto const waves = static_cast<std::int32_t>(state.range(1));
+  constexpr int draws = 20;
+  libra::layout const l{.window_tokens = std::int64_t{8192} * ranks, .dp = 1, .cp = ranks, .pool = 1, .micro_steps = 1};
+  libra::plan_options const options{.shape = {.q_heads = 64, .kv_heads = 8, .head_dim = 128},
+                                    .links = libra::h100_sxm.links,
+                                    .width = {},
+                                    .home = home,
+                                    .waves = waves};
+  libra::scheduler const planner{libra::in_order{}, libra::fixed_size{}, libra::as_packed{}, dispatch,
+                                 libra::roofline{libra::h100_sxm.attention}};
+  libra::sim::kernel_time const time(libra::h100_sxm.attention);
+  libra::sim::engine clock;
+  double rate[2]{};
+  for (auto _ : state) {
+    libra::random_bits bits(2026);
+    rate[0] = rate[1] = 0;
+    for (int i = 0; i < draws; ++i) {
+      auto const lengths = draw(bins, l.window_tokens, bits);
+      auto const pool =
+          planner.plan_pool(planner.plan(lengths, l, options), libra::micro_step_id(0), libra::pool_id(0));
+      double pairs = 0;
+      for (std::int64_t const n : lengths) {
+        pairs += 0.5 * static_cast<double>(n) * static_cast<double>(n + 1);
+      }
+      for (libra::pass const p : {libra::pass::forward, libra::pass::backward}) {
+        double const seconds =
+            static_cast<double>(clock.run(pool.batch, pool.of(p), libra::h100_sxm, time).makespan_ps) * 1e-12;
+        double const flop = (p == libra::pass::forward ? 4.0 : 10.0) * pairs * 64 * 128;
+        rate[static_cast<int>(p)] += flop / seconds / ranks * 1e-12 / draws;
+      }
+    }
+  }
+  if (rate[0] <= 0 || rate[0] > 700 || rate[1] <= 0 || rate[1] > 700) {
+    state.SkipWithError("a rate that no such rank has");
+  }
+  state.counters["forward_tflops"] = rate[0];
+  state.counters["backward_tflops"] = rate[1];
+}
+
+void each_size(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"ranks", "waves"})->Unit(benchmark::kMillisecond)->Iterations(1);
+  for (std::int64_t const ranks : {8, 16, 32, 64}) {
+    b->Args({ranks, 1});
+  }
+}
+void each_size_and_waves(benchmark::internal::Benchmark* b) {
+  each_size(b);
+  for (std::int64_t const ranks : {8, 16, 32, 64}) {
+    b->Args({ranks, 2});
+  }
+}
+
+void ulysses(benchmark::State& s) { published(s, libra::ulysses{}, libra::sharding::contiguous); }
+void usp(benchmark::State& s) { published(s, libra::usp{}, libra::sharding::zigzag); }
+void zigzag_ring(benchmark::State& s) { published(s, libra::zigzag_ring{}, libra::sharding::zigzag); }
+void pooled(benchmark::State& s) { published(s, libra::pooled{}, libra::sharding::contiguous); }
+BENCHMARK(ulysses)->Apply(each_size_and_waves);
+BENCHMARK(usp)->Apply(each_size);
+BENCHMARK(zigzag_ring)->Apply(each_size);
+BENCHMARK(pooled)->Apply(each_size_and_waves);
+
+}  // namespace
