@@ -31,7 +31,7 @@ std::string lengths() {
 
 json simulate(words const& options, std::string const& dp = "4") {
   command_result const result = run_libra(
-      words{"simulate", "-", "--window", "16K", "--dp", "4", "--cp", "4", "--pool", "2", "--json", "-"} + options,
+      words{"simulate", "-", "--window", "16K", "--dp", dp, "--cp", "4", "--pool", "2", "--json", "-"} + options,
       lengths());
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);
