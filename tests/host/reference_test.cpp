@@ -30,7 +30,9 @@ struct inputs {
   std::vector<float> d_o;
 
   inputs(std::int64_t tokens, std::int32_t query_heads, std::int32_t dim, std::uint64_t seed)
-      : length(tokens), heads(query_heads), head_dim(dim) {
+      : length(tokens),
+        heads(query_heads),
+        head_dim(dim) {
     libra::random_bits bits(seed);
     auto const key_values = static_cast<std::size_t>(length * head_dim);
     for (auto* values : {&q, &k, &v, &d_o}) {
@@ -114,7 +116,7 @@ double weighted_output(inputs const& in, attention_mask mask) {
   return sum;
 }
 
-void check_gradient(inputs in, std::vector<float> inputs::*values, std::vector<double> const& gradient,
+void check_gradient(inputs in, std::vector<float> inputs::* values, std::vector<double> const& gradient,
                     attention_mask mask) {
   for (std::size_t i = 0; i < gradient.size(); i += 7) {
     float& value = (in.*values)[i];

@@ -272,8 +272,8 @@ TEST_CASE("the bits of o, lse and dq do not depend on how a segment is cut") {
       segment pieces = whole;
       whole.run(std::array{whole.whole()});
       pieces.run(random_cuts(bits, pieces));
-      INFO("head_dim ", head_dim, ", heads ", heads, ", length ", length, ", mask ",
-           static_cast<int>(whole.mask.kind), " of width ", whole.mask.width_tokens);
+      INFO("head_dim ", head_dim, ", heads ", heads, ", length ", length, ", mask ", static_cast<int>(whole.mask.kind),
+           " of width ", whole.mask.width_tokens);
       CHECK(pieces.o.same_bits(whole.o));
       CHECK(pieces.lse.same_bits(whole.lse));
       CHECK(pieces.dq.same_bits(whole.dq));
