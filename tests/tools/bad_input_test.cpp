@@ -186,7 +186,7 @@ TEST_CASE("options of run that cannot be used") {
       {with({"--backend", "cuda"}), list(), {"--backend", "'cuda'", "host"}},
       {with({"--shrink", "0"}), list(), {"--shrink", "'0'"}},
       {with({"--shrink", "1.5"}), list(), {"--shrink", "'1.5'"}},
-      {with({"--compare", "ulysses,magic"}), list(), {"--compare", "'magic'", "ulysses, pooled"}},
+      {with({"--compare", "ulysses,magic"}), list(), {"--compare", "'magic'", "ulysses, zigzag_ring, usp, pooled"}},
       {with({"--compare", ""}), list(), {"--compare", "''"}},
       {with({"--compare", "ulysses,"}), list(), {"--compare", "''"}},
       {with({"--compare", "pooled,pooled"}), list(), {"--compare", "'pooled'", "twice"}},
@@ -199,8 +199,8 @@ TEST_CASE("options of run that cannot be used") {
 
 TEST_CASE("commands that do not exist") {
   for (refusal const& wrong : std::vector<refusal>{
-           {{}, "", {"plan, run, lengths, policies"}},
-           {{"simulate"}, "", {"'simulate'", "plan, run, lengths, policies"}},
+           {{}, "", {"plan, run, simulate, lengths, policies, machines, models"}},
+           {{"simulate"}, "", {"'simulate'", "plan, run, simulate, lengths, policies, machines, models"}},
            {{"--window", "5"}, "", {"'--window'"}},
            {{"plan"}, "", {"LENGTHS"}},
            {{"lengths"}, "", {"LENGTHS"}},
