@@ -200,7 +200,7 @@ TEST_CASE("options of run that cannot be used") {
 TEST_CASE("commands that do not exist") {
   for (refusal const& wrong : std::vector<refusal>{
            {{}, "", {"plan, run, simulate, lengths, policies, machines, models"}},
-           {{"simulate"}, "", {"'simulate'", "plan, run, simulate, lengths, policies, machines, models"}},
+           {{"advise"}, "", {"'advise'", "plan, run, simulate, lengths, policies, machines, models"}},
            {{"--window", "5"}, "", {"'--window'"}},
            {{"plan"}, "", {"LENGTHS"}},
            {{"lengths"}, "", {"LENGTHS"}},
