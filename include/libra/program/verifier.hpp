@@ -3,6 +3,8 @@
 #include <libra/core/error.hpp>
 #include <libra/core/random.hpp>
 #include <libra/model/pool_batch.hpp>
+#include <libra/program/home_results.hpp>
+#include <libra/program/op_form.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/program/order.hpp>
 #include <libra/program/region_store.hpp>
@@ -16,7 +18,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -59,8 +60,9 @@ class interpreter {
       }
       check_finished();
       ledger_.check_rows(batch_, rank_, op_);
-      check_results();
-      check_padding();
+      op_ = -1;
+      check_results(batch_, programs_.direction, store_, ledger_, rank_);
+      check_padding(batch_, store_, rank_);
     } catch (broken const& b) {
       return {false, rank_, op_, b.what};
     }
@@ -86,7 +88,7 @@ class interpreter {
     for (std::size_t i = 0; i < p.ops.size(); ++i) {
       op const& o = p.ops[i];
       op_ = static_cast<std::int32_t>(i);
-      check_form(p, o);
+      check_form(p, o, batch_.ranks());
       auto const own = static_cast<std::size_t>(o.on);
       for (std::size_t q = 0; q < queue_count; ++q) {
         expect(o.after[q] >= 0 && static_cast<std::size_t>(o.after[q]) <= rank.queues[q].size(), "waits for ",
@@ -102,43 +104,6 @@ class interpreter {
     rank.order = op_order(p.ops);
     op_ = -1;
     return rank;
-  }
-
-  /// Checks that an op is of a kind there is, that its slices lie in the program's arrays and its peers in the pool.
-  void check_form(program const& p, op const& o) const {
-    expect(static_cast<std::size_t>(o.on) < queue_count, "is on queue ", static_cast<int>(o.on), " of ", queue_count);
-    auto const check_slice = [](std::string_view of, item_range r, std::size_t size) {
-      expect(r.begin <= r.end && r.end <= size, "has ", of, " [", r.begin, ", ", r.end, ") of ", size);
-    };
-    switch (o.kind) {
-      case op_kind::exchange:
-        check_slice("sends", o.items, p.sends.size());
-        check_slice("receives", o.receives, p.receives.size());
-        for (std::span<transfer const> const transfers : {p.sends_of(o), p.receives_of(o)}) {
-          for (transfer const& t : transfers) {
-            expect(t.peer.value >= 0 && t.peer.value < batch_.ranks(), describe(t.what), " has peer ", t.peer.value,
-                   ", outside the pool of ", batch_.ranks(), " ranks");
-          }
-        }
-        return;
-      case op_kind::attend:
-      case op_kind::attend_backward:
-        check_slice("tiles", o.items, p.tiles.size());
-        return;
-      case op_kind::row_dot:
-        check_slice("dots", o.items, p.dots.size());
-        return;
-      case op_kind::clear:
-        check_slice("clears", o.items, p.clears.size());
-        return;
-      case op_kind::reduce:
-        check_slice("reduces", o.items, p.reduces.size());
-        for (reduce_task const& t : p.reduces_of(o)) {
-          check_slice("partials", {t.first, t.last}, p.partials.size());
-        }
-        return;
-    }
-    expect(false, "is of kind ", static_cast<int>(o.kind), ", which there is not");
   }
 
   // --- running -----------------------------------------------------------------------------------------------------
@@ -379,56 +344,6 @@ class interpreter {
           enter(r, q);
           expect(false, "never finishes: the queues of the pool wait for each other");
         }
-      }
-    }
-  }
-
-  /// Every result is at home; sums hold every tile that saw their key, once.
-  void check_results() {
-    for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
-      segment_id const id(s);
-      batch_.for_each_home(id, {0, batch_.length(id)}, [&](rank_id home, row_range tokens, std::int64_t local) {
-        rank_ = home.value;
-        op_ = -1;
-        auto const result = [&](tensor x, std::int32_t h) {
-          return store_.result(home, local, {x, id, h, h + 1, tokens});
-        };
-        for (std::int32_t h = 0; h < batch_.shape.q_heads; ++h) {
-          static_cast<void>(result(backward() ? tensor::dq : tensor::o, h));
-          static_cast<void>(result(backward() ? tensor::dq : tensor::lse, h));
-        }
-        for (std::int32_t h = 0; backward() && h < batch_.shape.kv_heads; ++h) {
-          for (tensor const x : {tensor::dk, tensor::dv}) {
-            for (signed_rows const& part : result(x, h)) {
-              ledger_.check_sum(id, h, x, part);
-            }
-          }
-        }
-      });
-    }
-  }
-
-  /// Rows of results that belong to no segment are cleared.
-  void check_padding() {
-    std::vector<std::vector<bool>> rows;
-    for (std::int32_t r = 0; r < batch_.ranks(); ++r) {
-      rows.emplace_back(static_cast<std::size_t>(batch_.local_tokens(rank_id(r))));
-    }
-    for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
-      batch_.for_each_home(segment_id(s), {0, batch_.length(segment_id(s))},
-                           [&](rank_id home, row_range tokens, std::int64_t local) {
-                             auto const first = rows[home.index()].begin() + local;
-                             std::fill(first, first + tokens.size(), true);
-                           });
-    }
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      rank_ = static_cast<std::int32_t>(r);
-      op_ = -1;
-      auto const& used = rows[r];
-      for (auto begin = std::ranges::find(used, false); begin != used.end();) {
-        auto const end = std::find(begin, used.end(), true);
-        store_.check_padding(rank_id(r), {begin - used.begin(), end - used.begin()});
-        begin = std::find(end, used.end(), false);
       }
     }
   }
