@@ -36,9 +36,9 @@ class roofline {
     // last row's would make a cut tile cheaper than a whole one.
     int128 const visited = capped(keys_below(t, t.q_end) - keys_below(t, t.q_begin), t.heads) +
                            (blocks * row_block - packed) * least_keys_from(t, t.q_begin);
-    return {picoseconds(t, capped(visited, std::int64_t{4} * t.head_dim * forward_ps_per_flop_),
+    return {picoseconds(t, capped(visited, int128{4} * t.head_dim * forward_ps_per_flop_),
                         capped(blocks, rates_.forward_block_ps)),
-            picoseconds(t, capped(visited, std::int64_t{10} * t.head_dim * backward_ps_per_flop_),
+            picoseconds(t, capped(visited, int128{10} * t.head_dim * backward_ps_per_flop_),
                         capped(blocks, rates_.backward_block_ps))};
   }
 

@@ -28,7 +28,7 @@ class pouring {
       total_ += static_cast<int128>(work_of(segment_id(s), {0, batch.length(segment_id(s))}, batch.shape.group())) *
                 batch.shape.kv_heads;
     }
-    grain_ = total_ / (grains_per_share * std::max(1, batch.ranks()));
+    grain_ = total_ / (int128{grains_per_share} * std::max(1, batch.ranks()));
     unit_ = choose_unit();
     list_items();
   }

@@ -130,7 +130,7 @@ class ring_lowering {
     build_.for_each_seat(rank, j, [&](ring const& g, seat const& s, ring::member const& origin) {
       for (std::size_t i = 0; i < origin.rows.size(); ++i) {
         for (std::size_t x = 0; x < 2; ++x) {
-          rank.out.clears.push_back({build_.keys_of(g, partial_sums[x], origin.rows[i]),
+          rank.out.clears.push_back({ring_build::keys_of(g, partial_sums[x], origin.rows[i]),
                                      build_.in_block(rank, s.steps[j].part[x], partial_sums[x], origin, i)});
         }
       }
@@ -197,7 +197,7 @@ class ring_lowering {
           for (std::size_t const block : {s.steps[j].received[x], s.steps[j].part[x]}) {
             rank.out.partials.push_back(build_.in_block(rank, block, partial_sums[x], origin, i));
           }
-          rank.out.reduces.push_back({build_.keys_of(g, partial_sums[x], origin.rows[i]),
+          rank.out.reduces.push_back({ring_build::keys_of(g, partial_sums[x], origin.rows[i]),
                                       build_.in_block(rank, s.steps[j].sum[x], partial_sums[x], origin, i), first,
                                       first + 2});
         }
@@ -222,7 +222,7 @@ class ring_lowering {
         ring_rank const& from = build_.ranks[g.members[previous].rank.index()];
         for (std::size_t i = 0; i < origin.rows.size(); ++i) {
           for (std::size_t x = 0; x < 2; ++x) {
-            moved.move(build_.keys_of(g, key_inputs[x], origin.rows[i]), g.members[previous].rank,
+            moved.move(ring_build::keys_of(g, key_inputs[x], origin.rows[i]), g.members[previous].rank,
                        build_.key_location(from, g, build_.seat_of(from, g), j - 1, x, i), rank.rank,
                        build_.in_block(rank, s.steps[j].keys[x], key_inputs[x], origin, i));
           }
@@ -246,7 +246,7 @@ class ring_lowering {
           for (std::size_t i = 0; i < origin.rows.size(); ++i) {
             for (std::size_t x = 0; x < 2; ++x) {
               moved.move(
-                  build_.keys_of(g, partial_sums[x], origin.rows[i]), rank.rank,
+                  ring_build::keys_of(g, partial_sums[x], origin.rows[i]), rank.rank,
                   build_.in_block(rank, s.steps[j].sum[x], partial_sums[x], origin, i), to.rank,
                   build_.in_block(to, build_.seat_of(to, g).steps[j + 1].received[x], partial_sums[x], origin, i));
             }
@@ -287,7 +287,7 @@ class ring_lowering {
       for (gradient_piece const& piece : gradients_[h]) {
         ring const& g = build_.rings[piece.panel];
         for (std::size_t x = 0; x < 2 && piece.from.index() != h && j + 1 == g.members.size(); ++x) {
-          moved.move(build_.keys_of(g, partial_sums[x], piece.tokens), piece.from, held(piece, x), rank_id(h),
+          moved.move(ring_build::keys_of(g, partial_sums[x], piece.tokens), piece.from, held(piece, x), rank_id(h),
                      location::workspace(build_.ranks[h].memory.offset(piece.blocks[x])));
         }
       }

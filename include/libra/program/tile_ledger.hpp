@@ -34,7 +34,7 @@ class tile_ledger {
       rows_[{t.segment, h}].push_back({t.rows, t.keys, t.part, rank, op});
     }
     std::uint64_t const id = mix64(++tiles_);
-    keys_[{t.segment, kv_head}].push_back({t.keys, id});
+    keys_[{t.segment, kv_head}].emplace_back(t.keys, id);
     return id;
   }
 

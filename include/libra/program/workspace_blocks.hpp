@@ -39,9 +39,9 @@ inline void add_tile_blocks(pool_build const& pool, rank_build& rank) {
     }
   }
   for (panel& p : rank.work.gradients) {
-    for (std::size_t i = 0; i < 2; ++i) {
-      std::size_t const last = steps.reduce != none ? steps.reduce : steps.deliver.back();
-      p.blocks[i] = rank.memory.add(p.keys.size() * pool.row_bytes(tensor::dk), steps.clear, last);
+    std::size_t const last = steps.reduce != none ? steps.reduce : steps.deliver.back();
+    for (std::size_t& block : p.blocks) {
+      block = rank.memory.add(p.keys.size() * pool.row_bytes(tensor::dk), steps.clear, last);
     }
   }
 }
