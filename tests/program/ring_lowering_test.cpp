@@ -59,7 +59,7 @@ pool_program lowered(pool_batch const& batch, Dispatcher const& dispatch, pass p
 
 TEST_CASE("rings of random pools pass the verifier, on zigzag and on contiguous homes") {
   libra::random_bits bits(31);
-  for (int i = 0; i < 250; ++i) {
+  for (int i = 0; i < 120; ++i) {
     pool_batch const batch = random_pool(bits);
     std::int32_t const head_ranks = batch.home.cp % 2 == 0 ? 2 : batch.home.cp;
     for (pass const p : {pass::forward, pass::backward}) {
