@@ -154,7 +154,9 @@ class mutator {
     }
   }
   std::string change(tile_task& t) {
-    switch (bits_.below(7)) {
+    switch (bits_.below(8)) {
+      case 7:
+        return change_enum("part", t.part, 3);
       case 0:
         return change_id("segment", t.segment);
       case 1:

@@ -5,6 +5,8 @@
 #include <libra/cost/roofline.hpp>
 #include <libra/dispatch/pooled.hpp>
 #include <libra/dispatch/ulysses.hpp>
+#include <libra/dispatch/usp.hpp>
+#include <libra/dispatch/zigzag_ring.hpp>
 #include <libra/model/layout.hpp>
 #include <libra/pack/best_fit_decreasing.hpp>
 #include <libra/pack/in_order.hpp>
@@ -42,7 +44,7 @@ struct some_placer {
   }
 };
 struct some_dispatcher {
-  std::variant<pooled, ulysses> policy;
+  std::variant<pooled, ulysses, zigzag_ring, usp> policy;
   template <cost_model Cost>
   pool_dispatch operator()(pool_batch const& batch, Cost const& cost, topology const& links) const {
     return std::visit([&](auto const& p) { return p(batch, cost, links); }, policy);
@@ -92,13 +94,13 @@ struct planning_case {
 
   [[nodiscard]] std::string describe() const {
     attention_shape const& s = options.shape;
-    std::string text =
-        message("seed ", seed, ", ", kind, ": window ", layout.window_tokens, ", dp ", layout.dp, ", cp ", layout.cp,
-                ", pool ", layout.pool, ", micro_steps ", layout.micro_steps, ", heads ", s.q_heads, '/', s.kv_heads,
-                " of ", s.head_dim, ", mask ", static_cast<int>(s.mask.kind), " width ", s.mask.width_tokens,
-                ", waves ", options.waves, ", arrange ", static_cast<int>(options.arrange), ", overlong ",
-                static_cast<int>(when_overlong), ", ", name_in(pack.policy), ' ', name_in(place.policy), ' ',
-                name_in(dispatch.policy), ' ', name_in(cost.policy), ", lengths");
+    std::string text = message(
+        "seed ", seed, ", ", kind, ": window ", layout.window_tokens, ", dp ", layout.dp, ", cp ", layout.cp, ", pool ",
+        layout.pool, ", micro_steps ", layout.micro_steps, ", heads ", s.q_heads, '/', s.kv_heads, " of ", s.head_dim,
+        ", mask ", static_cast<int>(s.mask.kind), " width ", s.mask.width_tokens, ", waves ", options.waves,
+        ", arrange ", static_cast<int>(options.arrange), ", home ", static_cast<int>(options.home), ", overlong ",
+        static_cast<int>(when_overlong), ", ", name_in(pack.policy), ' ', name_in(place.policy), ' ',
+        name_in(dispatch.policy), ' ', name_in(cost.policy), ", lengths");
     for (std::int64_t const length : lengths) {
       text += message(' ', length);
     }
@@ -197,6 +199,12 @@ inline planning_case random_case(std::uint64_t seed, case_limits const& limits =
   c.place.policy = choose<decltype(c.place.policy)>(bits);
   c.dispatch.policy = choose<decltype(c.dispatch.policy)>(bits);
   c.cost.policy = choose<decltype(c.cost.policy)>(bits);
+  if (auto* rings = std::get_if<usp>(&c.dispatch.policy); rings != nullptr && bits.below(2) == 0) {
+    do {
+      rings->head_ranks = static_cast<std::int32_t>(bits.between(1, c.layout.cp));
+    } while (c.layout.cp % rings->head_ranks != 0);
+  }
+  c.options.home = bits.below(3) == 0 ? sharding::zigzag : sharding::contiguous;
   c.lengths = random_lengths(bits, c);
   return c;
 }
@@ -205,6 +213,7 @@ inline planning_case random_case(std::uint64_t seed, case_limits const& limits =
 inline pool_batch random_pool(std::uint64_t seed, case_limits const& limits = {}) {
   planning_case c = random_case(seed, limits);
   c.place.policy = variance_reduced{};
+  c.options.home = sharding::contiguous;
   batch_plan const plan = c.plan();
   random_bits bits(seed + 1);
   auto const m = static_cast<std::int32_t>(bits.between(0, plan.placement.steps() - 1));

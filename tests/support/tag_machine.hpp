@@ -90,6 +90,36 @@ class tag_machine {
   }
   static word factor(std::int64_t key) { return mix64(static_cast<word>(key) + 77) | 1; }
 
+  /// The keys that a row sees, by the definition of the masks.
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> keys_seen_by(std::int64_t row, std::int64_t length) const {
+    switch (batch_.shape.mask.kind) {
+      case mask_kind::full:
+        return {0, length};
+      case mask_kind::window:
+        return {std::max<std::int64_t>(0, row - batch_.shape.mask.width_tokens + 1), row + 1};
+      case mask_kind::causal:
+        break;
+    }
+    return {0, row + 1};
+  }
+  [[nodiscard]] static bool is_attended(tensor t) { return t == tensor::o || t == tensor::lse || t == tensor::dq; }
+
+  /// What keys `[first, last)` make of a row of o, lse or dq.
+  [[nodiscard]] word attended(tensor x, segment_id s, std::int64_t row, std::int32_t head, std::int64_t first,
+                              std::int64_t last) const {
+    auto const [from, to] = keys_seen_by(row, batch_.length(s));
+    std::int64_t const begin = std::max(first, from);
+    std::int64_t const end = std::min(last, to);
+    word const keys =
+        begin < end ? key_sums_[static_cast<std::size_t>(end)] - key_sums_[static_cast<std::size_t>(begin)] : 0;
+    return keys * (tag(x, s, row, head) | 1);
+  }
+
+  /// The word of a complete element.
+  [[nodiscard]] word complete(tensor x, segment_id s, std::int64_t token, std::int32_t head) const {
+    return is_attended(x) ? attended(x, s, token, head, 0, batch_.length(s)) : tag(x, s, token, head);
+  }
+
   /// The rows that see a key, by the definition of the masks.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> rows_that_see(std::int64_t key, std::int64_t length) const {
     switch (batch_.shape.mask.kind) {
@@ -129,6 +159,14 @@ class tag_machine {
   // --- loading ------------------------------------------------------------------------------------------------------
 
   void load() {
+    number_homes();
+    std::int64_t longest = 0;
+    for (placed_segment const& s : batch_.segments) {
+      longest = std::max(longest, s.what.length);
+    }
+    for (std::int64_t key = 0; key < longest; ++key) {
+      key_sums_.push_back(key_sums_.back() + mix64(static_cast<word>(key) + 12345));
+    }
     expect(programs_.ranks.size() == static_cast<std::size_t>(batch_.ranks()), "number of ranks");
     for (std::size_t r = 0; r < programs_.ranks.size(); ++r) {
       rank_state& rank = ranks_.emplace_back();
@@ -139,7 +177,7 @@ class tag_machine {
         rank.queues[static_cast<std::size_t>(o.on)].push_back(i);
       }
       for (std::size_t t = 0; t < tensor_count; ++t) {
-        auto const rows = static_cast<std::size_t>(batch_.local_tokens(rank_id(r)));
+        auto const rows = static_cast<std::size_t>(home_rows_[r]);
         rank.home[t].resize(rows * static_cast<std::size_t>(heads_of(static_cast<tensor>(t), batch_.shape)));
         std::ranges::generate(rank.home[t], [&] { return bits_(); });
       }
@@ -163,30 +201,55 @@ class tag_machine {
       for (std::size_t t = 0; t < tensor_count; ++t) {
         auto const x = static_cast<tensor>(t);
         for (std::int32_t h = 0; is_input(x) && h < heads_of(x, batch_.shape); ++h) {
-          home_word(rank, x, local, h) = tag(x, s, token, h);
+          home_word(rank, x, local, h) = complete(x, s, token, h);
         }
       }
     }
   }
 
-  /// The rank and local row of a token, from the definition of the shards.
-  [[nodiscard]] std::pair<std::size_t, std::int64_t> home_of(segment_id s, std::int64_t token) const {
-    placed_segment const& where = batch_.segments[s.index()];
-    std::int64_t const position = where.position + token;
+  using home = std::pair<std::size_t, std::int64_t>;
+
+  /// Finds the rank and local row of every token, from the definition of the two kinds of shards.
+  void number_homes() {
     std::int64_t const window = batch_.home.window_tokens;
-    std::int32_t c = 0;
-    while ((c + 1) * window / batch_.home.cp <= position) {
-      ++c;
+    std::int32_t const cp = batch_.home.cp;
+    bool const zigzag = batch_.home.kind == sharding::zigzag;
+    for (std::int32_t r = 0; r < batch_.slots * cp; ++r) {
+      std::int64_t const c = r % cp;
+      home_rows_.push_back(zigzag ? 0 : (c + 1) * window / cp - c * window / cp);
     }
-    return {static_cast<std::size_t>(where.slot.value * batch_.home.cp + c), position - c * window / batch_.home.cp};
+    for (placed_segment const& where : batch_.segments) {
+      std::vector<home>& homes = homes_.emplace_back();
+      for (std::int64_t token = 0; token < where.what.length; ++token) {
+        std::int64_t const position = where.position + token;
+        std::int64_t c = 0;
+        while (!zigzag && (c + 1) * window / cp <= position) {
+          ++c;
+        }
+        homes.emplace_back(static_cast<std::size_t>(where.slot.value * cp + c), position - c * window / cp);
+      }
+      // Under zigzag, rank c holds the c-th of 2 cp chunks and then the c-th from the end, segment after segment.
+      for (std::int64_t c = 0; zigzag && c < cp; ++c) {
+        auto const rank = static_cast<std::size_t>(where.slot.value * cp + c);
+        for (std::int64_t const chunk : {c, 2 * cp - 1 - c}) {
+          for (std::int64_t token = chunk * where.what.length / (2 * cp);
+               token < (chunk + 1) * where.what.length / (2 * cp); ++token) {
+            homes[static_cast<std::size_t>(token)] = {rank, home_rows_[rank]++};
+          }
+        }
+      }
+    }
+  }
+  [[nodiscard]] home home_of(segment_id s, std::int64_t token) const {
+    return homes_[s.index()][static_cast<std::size_t>(token)];
   }
 
   // --- memory -------------------------------------------------------------------------------------------------------
 
   word& home_word(std::size_t r, tensor t, std::int64_t local, std::int32_t head) {
     std::int64_t const heads = heads_of(t, batch_.shape);
-    expect(0 <= local && local < batch_.local_tokens(rank_id(r)) && 0 <= head && head < heads, "home row ", local,
-           " head ", head, " of ", name_of(t), " on rank ", r, " is outside the shard");
+    expect(0 <= local && local < home_rows_[r] && 0 <= head && head < heads, "home row ", local, " head ", head, " of ",
+           name_of(t), " on rank ", r, " is outside the shard");
     return ranks_[r].home[static_cast<std::size_t>(t)][static_cast<std::size_t>(local * heads + head)];
   }
 
@@ -236,8 +299,9 @@ class tag_machine {
   /// Reads an element that must be what the region says, unless it is a sum, which may be anything.
   word get_right(std::size_t r, region const& what, location at, std::int64_t token, std::int32_t head) {
     word const value = get(r, what, at, token, head);
-    expect(is_sum(what.what) || value == tag(what.what, what.segment, token, head), "rank ", r, " uses token ", token,
-           " head ", head, " of ", name_of(what.what), " of segment ", what.segment.value, " before it is there");
+    expect(is_sum(what.what) || value == complete(what.what, what.segment, token, head), "rank ", r, " uses token ",
+           token, " head ", head, " of ", name_of(what.what), " of segment ", what.segment.value,
+           " before it is there");
     return value;
   }
 
@@ -476,9 +540,9 @@ class tag_machine {
     for (std::size_t key = 0; key < seen.size(); ++key) {
       auto const [first, last] = rows_that_see(static_cast<std::int64_t>(key), batch_.length(t.segment));
       seen[key] = std::max(first, t.rows.begin) < std::min(last, t.rows.end);
-      expect(
-          !seen[key] || (t.keys.begin <= static_cast<std::int64_t>(key) && static_cast<std::int64_t>(key) < t.keys.end),
-          "key ", key, " is seen but not given");
+      expect(t.part != key_part::all || !seen[key] ||
+                 (t.keys.begin <= static_cast<std::int64_t>(key) && static_cast<std::int64_t>(key) < t.keys.end),
+             "key ", key, " is seen but not given");
     }
     for (tensor const x : {tensor::k, tensor::v}) {
       for (std::int64_t key = t.keys.begin; key < t.keys.end; ++key) {
@@ -489,13 +553,15 @@ class tag_machine {
       }
     }
     use_rows(tensor::q);
+    expect(static_cast<std::size_t>(t.part) < 3, "unknown part");
     for_each_element(rows(tensor::q), [&](std::int64_t token, std::int32_t h) {
-      expect(computed_.emplace(t.segment.value, token, h).second, "computes row ", token, " of segment ",
-             t.segment.value, " head ", h, " a second time");
+      expect(t.part != key_part::all || computed_.emplace(t.segment.value, token, h).second, "computes row ", token,
+             " of segment ", t.segment.value, " head ", h, " a second time");
     });
     auto const make_rows = [&](tensor x) {
       for_each_element(rows(x), [&](std::int64_t token, std::int32_t h) {
-        put(r, rows(x), t.where(x), token, h, tag(x, t.segment, token, h));
+        word const before = t.part == key_part::next ? get(r, rows(x), t.where(x), token, h) : 0;
+        put(r, rows(x), t.where(x), token, h, before + attended(x, t.segment, token, h, t.keys.begin, t.keys.end));
       });
     };
     if (!backward()) {
@@ -561,8 +627,8 @@ class tag_machine {
       }
     }
     std::vector<std::vector<bool>> used;
-    for (std::size_t r = 0; r < ranks_.size(); ++r) {
-      used.emplace_back(static_cast<std::size_t>(batch_.local_tokens(rank_id(r))));
+    for (std::int64_t const rows : home_rows_) {
+      used.emplace_back(static_cast<std::size_t>(rows));
     }
     for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
       for (std::int64_t token = 0; token < batch_.length(segment_id(s)); ++token) {
@@ -592,7 +658,7 @@ class tag_machine {
                  " of key ", token, " of segment ", s.value, " is wrong");
         } else {
           bool const result = backward() ? x == tensor::dq : x == tensor::o || x == tensor::lse;
-          expect((!result && !is_input(x)) || value == tag(x, s, token, h), name_of(x), " of token ", token,
+          expect((!result && !is_input(x)) || value == complete(x, s, token, h), name_of(x), " of token ", token,
                  " of segment ", s.value, " is wrong");
         }
       }
@@ -613,6 +679,9 @@ class tag_machine {
   random_bits bits_;
   std::vector<rank_state> ranks_;
   std::array<std::vector<std::vector<word>>, 2> prefix_;
+  std::vector<word> key_sums_{0};
+  std::vector<std::vector<home>> homes_;
+  std::vector<std::int64_t> home_rows_;
   std::vector<std::pair<std::size_t, std::size_t>> preference_;
   std::set<std::tuple<std::int32_t, std::int64_t, std::int32_t>> computed_;
   std::map<op const*, std::vector<std::size_t>> peers_;
