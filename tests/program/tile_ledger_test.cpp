@@ -95,6 +95,55 @@ TEST_CASE("a sum holds every tile that worked on its keys, once") {
   CHECK(sum_error(a + b, {100, 200}) == "dk of key 128 of segment 0 kv head 0 misses a tile or counts one twice");
 }
 
+TEST_CASE("a result holds every part of its rows, once; whole rows have none") {
+  tile_ledger ledger;
+  tile_task first = task(0, 0, 2, {0, 128});
+  first.part = libra::key_part::first;
+  tile_task next = task(0, 0, 2, {64, 128});
+  next.part = libra::key_part::next;
+  std::uint64_t const a = ledger.record(first, 0, 0, 0);
+  std::uint64_t const b = ledger.record(next, 0, 0, 1);
+  static_cast<void>(ledger.record(task(0, 0, 2, {128, 256}), 0, 1, 0));
+  auto const result_error = [&](std::uint64_t signature, libra::row_range rows) -> std::string {
+    try {
+      ledger.check_result(segment_id(0), 1, tensor::o, {rows, signature});
+    } catch (broken const& x) {
+      return x.what;
+    }
+    return {};
+  };
+  CHECK(result_error(a, {0, 64}) == "");
+  CHECK(result_error(a + b, {64, 128}) == "");
+  CHECK(result_error(0, {128, 256}) == "");
+  CHECK(result_error(a, {0, 128}) == "o of row 64 of segment 0 head 1 misses a part or counts one twice");
+  CHECK(result_error(a + b + b, {64, 128}).find("of row 64") != std::string::npos);
+}
+
+TEST_CASE("parts of a row's keys are disjoint and hold all that it sees") {
+  auto const with_parts = [](libra::row_range a, libra::row_range b, libra::key_part second) {
+    tile_ledger ledger = all_but_segment_0();
+    static_cast<void>(ledger.record(task(0, 1, 4, {0, 256}), 0, 1, 3));
+    tile_task first = task(0, 0, 1, {0, 256});
+    first.part = libra::key_part::first;
+    first.keys = a;
+    tile_task next = first;
+    next.part = second;
+    next.keys = b;
+    static_cast<void>(ledger.record(first, 0, 0, 0));
+    static_cast<void>(ledger.record(next, 0, 0, 1));
+    std::int32_t rank = -1;
+    std::int32_t op = -1;
+    return rows_error(ledger, rank, op);
+  };
+  using enum libra::key_part;
+  CHECK(with_parts({0, 100}, {100, 256}, next) == "");
+  CHECK(with_parts({100, 256}, {0, 100}, next) == "");
+  CHECK(with_parts({0, 101}, {100, 256}, next) == "works on key 100 of row 0 of segment 0 head 0 a second time");
+  CHECK(with_parts({0, 99}, {100, 256}, next) == "key 99 of row 0 of segment 0 head 0 is never seen");
+  CHECK(with_parts({0, 100}, {100, 255}, next) == "rows [0, 256) of segment 0 head 0 do not see all their keys");
+  CHECK(with_parts({0, 100}, {100, 256}, first) == "rows [0, 256) of segment 0 head 0 have no single first part");
+}
+
 TEST_CASE("no two tiles have the same id") {
   tile_ledger ledger;
   std::set<std::uint64_t> ids;

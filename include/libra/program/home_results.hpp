@@ -1,6 +1,7 @@
 #pragma once
 
 #include <libra/model/pool_batch.hpp>
+#include <libra/program/home_tasks.hpp>
 #include <libra/program/region_store.hpp>
 #include <libra/program/tile_ledger.hpp>
 
@@ -11,7 +12,8 @@
 
 namespace libra::detail {
 
-/// Fails unless every result is at home and sums hold every tile that saw their key, once; `rank` then names the home.
+/// Fails unless every result is at home, whole, and sums hold every tile that saw their key, once; `rank` then names
+/// the home.
 inline void check_results(pool_batch const& batch, pass direction, region_store& store, tile_ledger& ledger,
                           std::int32_t& rank) {
   bool const backward = direction == pass::backward;
@@ -23,8 +25,11 @@ inline void check_results(pool_batch const& batch, pass direction, region_store&
         return store.result(home, local, {x, id, h, h + 1, tokens});
       };
       for (std::int32_t h = 0; h < batch.shape.q_heads; ++h) {
-        static_cast<void>(result(backward ? tensor::dq : tensor::o, h));
-        static_cast<void>(result(backward ? tensor::dq : tensor::lse, h));
+        for (tensor const x : row_outputs(direction)) {
+          for (signed_rows const& part : result(x, h)) {
+            ledger.check_result(id, h, x, part);
+          }
+        }
       }
       for (std::int32_t h = 0; backward && h < batch.shape.kv_heads; ++h) {
         for (tensor const x : {tensor::dk, tensor::dv}) {

@@ -25,15 +25,16 @@ class tile_ledger {
     key_part part{};
     std::int32_t rank{};
     std::int32_t op{};
+    std::uint64_t id{};
   };
 
  public:
   /// Enters a tile and returns a random id for the sums it adds to.
   std::uint64_t record(tile_task const& t, std::int32_t kv_head, std::int32_t rank, std::int32_t op) {
-    for (std::int32_t h = t.head_begin; h < t.head_end; ++h) {
-      rows_[{t.segment, h}].push_back({t.rows, t.keys, t.part, rank, op});
-    }
     std::uint64_t const id = mix64(++tiles_);
+    for (std::int32_t h = t.head_begin; h < t.head_end; ++h) {
+      rows_[{t.segment, h}].push_back({t.rows, t.keys, t.part, rank, op, id});
+    }
     keys_[{t.segment, kv_head}].emplace_back(t.keys, id);
     return id;
   }
@@ -102,25 +103,51 @@ class tile_ledger {
 
   /// Fails unless a sum holds every tile that worked on its keys, once.
   void check_sum(segment_id s, std::int32_t kv, tensor x, signed_rows const& part) {
+    std::span<std::pair<row_range, std::uint64_t> const> const all = keys_[{s, kv}];
+    check_signature(all, part, [&](std::int64_t key) {
+      return message(name_of(x), " of key ", key, " of segment ", s.value, " kv head ", kv,
+                     " misses a tile or counts one twice");
+    });
+  }
+
+  /// Fails unless a result holds every part of its rows, once. Rows that were computed whole have no parts.
+  void check_result(segment_id s, std::int32_t h, tensor x, signed_rows const& rows) {
+    std::vector<std::pair<row_range, std::uint64_t>> parts;
+    for (computed const& c : rows_[{s, h}]) {
+      if (c.part != key_part::all) {
+        parts.emplace_back(c.rows, c.id);
+      }
+    }
+    check_signature(parts, rows, [&](std::int64_t row) {
+      return message(name_of(x), " of row ", row, " of segment ", s.value, " head ", h,
+                     " misses a part or counts one twice");
+    });
+  }
+
+ private:
+  /// Fails unless the signature is the sum of the ids of all entries that cover a token, for each of its tokens.
+  template <class Describe>
+  static void check_signature(std::span<std::pair<row_range, std::uint64_t> const> entries, signed_rows const& part,
+                              Describe describe) {
     std::vector<std::int64_t> points{part.tokens.begin};
-    for (auto const& [keys, id] : keys_[{s, kv}]) {
-      for (std::int64_t const edge : {keys.begin, keys.end}) {
+    for (auto const& [tokens, id] : entries) {
+      for (std::int64_t const edge : {tokens.begin, tokens.end}) {
         if (part.tokens.begin < edge && edge < part.tokens.end) {
           points.push_back(edge);
         }
       }
     }
-    for (std::int64_t const key : points) {
+    for (std::int64_t const token : points) {
       std::uint64_t expected = 0;
-      for (auto const& [keys, id] : keys_[{s, kv}]) {
-        expected += keys.begin <= key && key < keys.end ? id : 0;
+      for (auto const& [tokens, id] : entries) {
+        expected += tokens.begin <= token && token < tokens.end ? id : 0;
       }
-      expect(part.signature == expected, name_of(x), " of key ", key, " of segment ", s.value, " kv head ", kv,
-             " misses a tile or counts one twice");
+      if (part.signature != expected) {
+        throw broken{describe(token)};
+      }
     }
   }
 
- private:
   std::map<std::pair<segment_id, std::int32_t>, std::vector<computed>> rows_;
   std::map<std::pair<segment_id, std::int32_t>, std::vector<std::pair<row_range, std::uint64_t>>> keys_;
   std::uint64_t tiles_{};

@@ -287,9 +287,9 @@ class interpreter {
     static_cast<void>(store_.read(of_rows(tensor::q), t.where(tensor::q)));
     auto const put = [&](tensor x) {
       if (t.part == key_part::next) {
-        store_.accumulate(of_rows(x), t.where(x), 0);
+        store_.accumulate(of_rows(x), t.where(x), id);
       } else {
-        store_.write(of_rows(x), t.where(x), whole_rows(of_rows(x)));
+        store_.write(of_rows(x), t.where(x), std::array{signed_rows{t.rows, t.part == key_part::first ? id : 0}});
       }
     };
     if (!backward()) {
