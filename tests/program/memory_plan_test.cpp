@@ -74,6 +74,25 @@ TEST_CASE("ops of different queues are at the same time unless one waits for the
   }
 }
 
+TEST_CASE("a block may have two last users, on two queues") {
+  // An op computes on the block while another sends it; a third waits for one, a fourth for both.
+  std::vector<op> ops(4);
+  ops[0].kind = op_kind::attend;
+  ops[0].on = queue::compute;
+  ops[1].on = queue::deliver;
+  ops[2].on = queue::fetch;
+  ops[2].after = {0, 1, 0};
+  ops[3].on = queue::fetch;
+  ops[3].after = {0, 1, 1};
+  memory_plan plan;
+  std::size_t const both = plan.add(64, 0, 0, 1);
+  std::size_t const early = plan.add(64, 2, 2);
+  std::size_t const late = plan.add(64, 3, 3);
+  plan.place(op_order(ops));
+  CHECK(plan.offset(early) != plan.offset(both));
+  CHECK(plan.offset(late) == plan.offset(both));
+}
+
 TEST_CASE("no blocks need no bytes, and empty blocks take none") {
   memory_plan plan;
   plan.place(chain(1));
