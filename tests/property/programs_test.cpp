@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -29,7 +30,7 @@ pool_plan any_pool(planning_case const& c) {
 
 TEST_CASE("programs are valid and run right, however the queues are interleaved") {
   for (std::uint64_t seed = 2000; seed < 3000; ++seed) {
-    planning_case const c = libra::test::random_case(seed, {.tokens = 700});
+    planning_case const c = libra::test::random_case(seed, {.tokens = 400});
     INFO(c.describe());
     pool_plan const pool = any_pool(c);
     for (pass const p : {pass::forward, pass::backward}) {
@@ -44,18 +45,20 @@ TEST_CASE("programs are valid and run right, however the queues are interleaved"
 
 TEST_CASE("a rank may also run its list op by op: each waits for earlier ones only") {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
-    planning_case const c = libra::test::random_case(seed, {.tokens = 700});
+    planning_case const c = libra::test::random_case(seed, {.tokens = 400});
     INFO(c.describe());
     pool_plan const pool = any_pool(c);
     for (pass const p : {pass::forward, pass::backward}) {
       for (libra::program const& code : pool.of(p).ranks) {
         std::array<std::int32_t, libra::queue_count> before{};
+        bool ordered = true;
         for (libra::op const& o : code.ops) {
           for (std::size_t q = 0; q < before.size(); ++q) {
-            REQUIRE(o.after[q] <= before[q]);
+            ordered = ordered && o.after[q] <= before[q];
           }
           ++before[static_cast<std::size_t>(o.on)];
         }
+        REQUIRE(ordered);
       }
     }
   }
@@ -63,7 +66,7 @@ TEST_CASE("a rank may also run its list op by op: each waits for earlier ones on
 
 TEST_CASE("the ranks of a pool have the same rounds on both channels") {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
-    planning_case const c = libra::test::random_case(seed, {.tokens = 700});
+    planning_case const c = libra::test::random_case(seed, {.tokens = 400});
     INFO(c.describe());
     pool_plan const pool = any_pool(c);
     for (pass const p : {pass::forward, pass::backward}) {

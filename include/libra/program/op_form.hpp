@@ -22,7 +22,7 @@ inline void check_form(program const& p, op const& o, std::int32_t ranks) {
       check_slice("receives", o.receives, p.receives.size());
       for (std::span<transfer const> const transfers : {p.sends_of(o), p.receives_of(o)}) {
         for (transfer const& t : transfers) {
-          expect(t.peer.value >= 0 && t.peer.value < ranks, describe(t.what), " has peer ", t.peer.value,
+          expect(t.peer.value >= 0 && t.peer.value < ranks, t.what, " has peer ", t.peer.value,
                  ", outside the pool of ", ranks, " ranks");
         }
       }

@@ -53,9 +53,9 @@ class region_store {
 
   /// Writes a region; at home, rows are written once.
   void write(region const& what, location at, std::span<signed_rows const> rows) {
-    expect(!at.at_home() || !is_input(what.what), "writes the input ", describe(what));
+    expect(!at.at_home() || !is_input(what.what), "writes the input ", what);
     at_place(what, at, [&](tracked_memory& memory, std::int64_t address, std::int64_t stride, region const& part) {
-      expect(!at.at_home() || !memory.holds_any(address, address + part.tokens.size()), "writes ", describe(what),
+      expect(!at.at_home() || !memory.holds_any(address, address + part.tokens.size()), "writes ", what,
              ", part of which is already written");
       memory.write(here_, address, stride, part, rows);
     });
@@ -128,7 +128,7 @@ class region_store {
     expect(0 <= what.tokens.begin && what.tokens.begin < what.tokens.end && what.tokens.end <= length &&
                0 <= what.head_begin && what.head_begin < what.head_end &&
                what.head_end <= heads_of(what.what, batch_.shape),
-           describe(what), " is outside its tensor");
+           what, " is outside its tensor");
   }
 
   /// Checks that a region lies where `at` says, and nowhere else.
@@ -140,12 +140,12 @@ class region_store {
                            [&](rank_id, row_range, std::int64_t row) { local = row; });
       expect(batch_.one_home(what.segment, what.tokens) && batch_.home_of(what.segment, what.tokens.begin) == rank_ &&
                  local == at.local_token(),
-             describe(what), " is not at home row ", at.local_token());
+             what, " is not at home row ", at.local_token());
       return;
     }
     std::int64_t const bytes = programs_.ranks[rank_.index()].workspace_bytes;
-    expect(at.in_workspace(), describe(what), " is nowhere");
-    expect(at.byte() + what.tokens.size() * stride_of(what) <= bytes, describe(what), " at byte ", at.byte(),
+    expect(at.in_workspace(), what, " is nowhere");
+    expect(at.byte() + what.tokens.size() * stride_of(what) <= bytes, what, " at byte ", at.byte(),
            " ends beyond the workspace of ", bytes);
   }
 

@@ -25,7 +25,6 @@ class tile_ledger {
     key_part part{};
     std::int32_t rank{};
     std::int32_t op{};
-    std::uint64_t id{};
   };
 
  public:
@@ -33,7 +32,10 @@ class tile_ledger {
   std::uint64_t record(tile_task const& t, std::int32_t kv_head, std::int32_t rank, std::int32_t op) {
     std::uint64_t const id = mix64(++tiles_);
     for (std::int32_t h = t.head_begin; h < t.head_end; ++h) {
-      rows_[{t.segment, h}].push_back({t.rows, t.keys, t.part, rank, op, id});
+      rows_[{t.segment, h}].push_back({t.rows, t.keys, t.part, rank, op});
+      if (t.part != key_part::all) {
+        parts_[{t.segment, h}].push_back({t.rows, id});
+      }
     }
     keys_[{t.segment, kv_head}].emplace_back(t.keys, id);
     return id;
@@ -112,12 +114,7 @@ class tile_ledger {
 
   /// Fails unless a result holds every part of its rows, once. Rows that were computed whole have no parts.
   void check_result(segment_id s, std::int32_t h, tensor x, signed_rows const& rows) {
-    std::vector<std::pair<row_range, std::uint64_t>> parts;
-    for (computed const& c : rows_[{s, h}]) {
-      if (c.part != key_part::all) {
-        parts.emplace_back(c.rows, c.id);
-      }
-    }
+    std::span<std::pair<row_range, std::uint64_t> const> const parts = parts_[{s, h}];
     check_signature(parts, rows, [&](std::int64_t row) {
       return message(name_of(x), " of row ", row, " of segment ", s.value, " head ", h,
                      " misses a part or counts one twice");
@@ -150,6 +147,7 @@ class tile_ledger {
 
   std::map<std::pair<segment_id, std::int32_t>, std::vector<computed>> rows_;
   std::map<std::pair<segment_id, std::int32_t>, std::vector<std::pair<row_range, std::uint64_t>>> keys_;
+  std::map<std::pair<segment_id, std::int32_t>, std::vector<std::pair<row_range, std::uint64_t>>> parts_;
   std::uint64_t tiles_{};
 };
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace libra::detail {
@@ -20,16 +21,27 @@ struct broken {
   std::string what;
 };
 
-template <class... Part>
-void expect(bool holds, Part const&... part) {
-  if (!holds) {
-    throw broken{message(part...)};
-  }
-}
-
 [[nodiscard]] inline std::string describe(region const& r) {
   return message(name_of(r.what), " of segment ", r.segment.value, " tokens [", r.tokens.begin, ", ", r.tokens.end,
                  ") heads [", r.head_begin, ", ", r.head_end, ")");
+}
+
+/// A part of a message as text or an integer; regions are described.
+template <class Part>
+[[nodiscard]] decltype(auto) in_words(Part const& part) {
+  if constexpr (std::is_same_v<Part, region>) {
+    return describe(part);
+  } else {
+    return (part);
+  }
+}
+
+/// Throws `broken` unless `holds`; the parts, regions among them, are only put into words on failure.
+template <class... Part>
+void expect(bool holds, Part const&... part) {
+  if (!holds) {
+    throw broken{message(in_words(part)...)};
+  }
 }
 
 /// A run of tokens and the set of backward tiles that were added to it, as a sum of their random ids.
@@ -67,8 +79,8 @@ class tracked_memory {
   std::vector<signed_rows> read(access by, std::int64_t at, std::int64_t stride, region const& what) {
     std::vector<signed_rows> parts;
     visit_present(at, stride, what, [&](row_range tokens, cell& c) {
-      expect(c.writer == written_before || by.order->before(c.writer, by.op), "reads ", describe(what), ", which op ",
-             c.writer, " may still be writing");
+      expect(c.writer == written_before || by.order->before(c.writer, by.op), "reads ", what, ", which op ", c.writer,
+             " may still be writing");
       // Queues run in order, so the latest reader of each stands for all.
       auto& reader = c.readers[by.queue];
       reader = std::max(reader, static_cast<std::int64_t>(by.op));
@@ -152,23 +164,23 @@ class tracked_memory {
     std::int64_t next = at;
     std::int64_t const end = at + what.tokens.size() * stride;
     for_each_cell(at, end, [&](std::int64_t begin, cell& c) {
-      expect(begin == next, "uses ", describe(what), " before token ", (next - origin) / stride, " is there");
+      expect(begin == next, "uses ", what, " before token ", (next - origin) / stride, " is there");
       bool const same = c.what.what == what.what && c.what.segment == what.segment &&
                         c.what.head_begin == what.head_begin && c.what.head_end == what.head_end &&
                         c.origin == origin && c.stride == stride;
-      expect(same, "uses ", describe(what), " where ", describe(c.what), " lies");
+      expect(same, "uses ", what, " where ", c.what, " lies");
       next = c.end;
       visit(row_range{(begin - origin) / stride, (c.end - origin) / stride}, c);
     });
-    expect(next == end, "uses ", describe(what), " before token ", (next - origin) / stride, " is there");
+    expect(next == end, "uses ", what, " before token ", (next - origin) / stride, " is there");
   }
 
   static void check_exclusive(access by, cell const& c, region const& what) {
-    expect(c.writer == written_before || by.order->before(c.writer, by.op), "writes ", describe(what), " where op ",
-           c.writer, " writes ", describe(c.what), " at the same time");
+    expect(c.writer == written_before || by.order->before(c.writer, by.op), "writes ", what, " where op ", c.writer,
+           " writes ", c.what, " at the same time");
     for (std::int64_t const reader : c.readers) {
-      expect(reader < 0 || by.order->before(static_cast<std::size_t>(reader), by.op), "writes ", describe(what),
-             " where op ", reader, " may still read ", describe(c.what));
+      expect(reader < 0 || by.order->before(static_cast<std::size_t>(reader), by.op), "writes ", what, " where op ",
+             reader, " may still read ", c.what);
     }
   }
 

@@ -215,8 +215,8 @@ class interpreter {
            ", which receives ", receives.size());
     for (std::size_t i = 0; i < sends.size(); ++i) {
       locate(from, from_op, q);
-      expect(sends[i].what == receives[i].what, "rank ", from, " sends ", describe(sends[i].what), " to rank ", to,
-             ", which expects ", describe(receives[i].what));
+      expect(sends[i].what == receives[i].what, "rank ", from, " sends ", sends[i].what, " to rank ", to,
+             ", which expects ", receives[i].what);
       auto const rows = store_.read(sends[i].what, sends[i].at);
       locate(to, to_op, q);
       store_.write(receives[i].what, receives[i].at, rows);
@@ -243,7 +243,7 @@ class interpreter {
         break;
       case op_kind::row_dot:
         for (region_task const& t : code.dots_of(o)) {
-          expect(t.what.what == tensor::delta, "row_dot writes ", describe(t.what));
+          expect(t.what.what == tensor::delta, "row_dot writes ", t.what);
           store_.write(t.what, t.at, whole_rows(t.what));
         }
         break;
@@ -311,12 +311,12 @@ class interpreter {
       store_.clear_padding(t);
       return;
     }
-    expect(is_partial_sum(t.what.what), "clears ", describe(t.what), ", which is not a sum");
+    expect(is_partial_sum(t.what.what), "clears ", t.what, ", which is not a sum");
     store_.write(t.what, t.at, whole_rows(t.what));
   }
 
   void reduce(program const& code, reduce_task const& t) {
-    expect(is_partial_sum(t.what.what), "reduces into ", describe(t.what), ", which is not a sum");
+    expect(is_partial_sum(t.what.what), "reduces into ", t.what, ", which is not a sum");
     std::vector<signed_rows> sums = whole_rows(t.what);
     for (location const from : code.partials_of(t)) {
       std::vector<signed_rows> next;
