@@ -34,7 +34,7 @@ class tile_ledger {
     for (std::int32_t h = t.head_begin; h < t.head_end; ++h) {
       rows_[{t.segment, h}].push_back({t.rows, t.keys, t.part, rank, op});
       if (t.part != key_part::all) {
-        parts_[{t.segment, h}].push_back({t.rows, id});
+        parts_[{t.segment, h}].emplace_back(t.rows, id);
       }
     }
     keys_[{t.segment, kv_head}].emplace_back(t.keys, id);
