@@ -148,7 +148,7 @@ TEST_CASE("rounds of a queue follow one another") {
   CHECK(run(two).makespan_ps == 3 * 1700);
 }
 
-TEST_CASE("copies inside a rank and rounds without transfers cost nothing") {
+TEST_CASE("copies inside a rank and rounds without transfers take no wire") {
   hand_written two(2);
   two.exchange(0, queue::fetch, 0, {{0, 4000}}, {{0, 4000}});
   two.compute(0, 10, 1);
@@ -158,6 +158,32 @@ TEST_CASE("copies inside a rank and rounds without transfers cost nothing") {
   CHECK(t.ranks[0].bytes_sent() == 0);
   CHECK(t.ranks[0].exchange_busy_ps == 0);
   CHECK(t.ranks[1].end_ps == 0);
+}
+
+TEST_CASE("rows of single heads are copied before the latency and after the last flow") {
+  hand_written two(2);
+  two.batch.shape.q_heads = 2;
+  two.exchange(0, queue::fetch, 0, {{1, 400}}, {}).exchange(1, queue::fetch, 0, {}, {{0, 400}});
+  for (libra::program& p : two.programs.ranks) {
+    for (auto* all : {&p.sends, &p.receives}) {
+      for (libra::transfer& t : *all) {
+        t.at = libra::location::home(0);
+      }
+    }
+  }
+  libra::machine rates = plain_machine();
+  rates.memory_bytes_per_second = 1'000'000'000'000;
+  engine clock;
+  // 400 bytes read and written at each end, a latency of 700 and 400 on the wire.
+  auto const timing = clock.run(two.batch, two.programs, rates, row_time{});
+  CHECK(timing.ranks[0].end_ps == 800 + 700 + 400);
+  CHECK(timing.makespan_ps == 800 + 700 + 400 + 800);
+
+  hand_written one(1);
+  one.batch.shape.q_heads = 2;
+  one.exchange(0, queue::fetch, 0, {{0, 400}}, {{0, 400}});
+  one.programs.ranks[0].sends[0].at = libra::location::home(0);
+  CHECK(clock.run(one.batch, one.programs, rates, row_time{}).makespan_ps == 800);
 }
 
 TEST_CASE("sm_factor slows computing while the rank exchanges, and only then") {

@@ -20,7 +20,7 @@ TEST_CASE("a flow starts when its second end is ready and ends at both of its po
   two.exchange(0, queue::fetch, 0, {{1, 400}}, {}).exchange(1, queue::fetch, 0, {}, {{0, 400}});
   pool_network network;
   network.prepare(two.batch, two.programs, plain_machine().links);
-  CHECK_FALSE(network.idle(0));
+  CHECK_FALSE(network.ended(0));
   CHECK(network.latency_ps(0) == 700);
 
   std::vector<std::int64_t> next(2 * libra::sim::port_count, never);
@@ -46,13 +46,13 @@ TEST_CASE("a flow starts when its second end is ready and ends at both of its po
   CHECK(next[sending] == never);
 }
 
-TEST_CASE("an exchange without other ranks is idle, and one across nodes has the network's latency") {
+TEST_CASE("an exchange without other ranks has ended, and one across nodes has the network's latency") {
   hand_written two(2);
   two.exchange(0, queue::fetch, 0, {{0, 400}}, {}).exchange(1, queue::fetch, 0, {}, {});
   pool_network network;
   network.prepare(two.batch, two.programs, plain_machine().links);
-  CHECK(network.idle(0));
-  CHECK(network.idle(1));
+  CHECK(network.ended(0));
+  CHECK(network.ended(1));
 
   two.exchange(0, queue::fetch, 1, {{1, 400}}, {}).exchange(1, queue::fetch, 1, {}, {});
   network.prepare(two.batch, two.programs, plain_machine(1).links);

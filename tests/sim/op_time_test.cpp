@@ -84,3 +84,38 @@ TEST_CASE("a machine without a memory bandwidth moves memory for nothing, and ro
   CHECK(time_of(p, on_compute(op_kind::clear, 1), 0) == 0);
   CHECK(time_of(p, on_compute(op_kind::row_dot, 1), byte_a_picosecond) == 0);
 }
+
+TEST_CASE("adding a part of a result takes its memory traffic once a batch, whatever the number of tiles") {
+  libra::program p;
+  p.tiles.resize(3);
+  for (libra::tile_task& t : p.tiles) {
+    t.segment = segment_id(0);
+    t.head_end = 1;
+    t.rows = {0, 10};
+    t.keys = {0, 10};
+    t.part = libra::key_part::next;
+  }
+  std::int64_t const tiles = 3 * (10'000 + 10) + 100'000;
+  CHECK(time_of(p, on_compute(op_kind::attend, 3), byte_a_picosecond, pass::forward) == tiles + 10 * 16 * 38);
+  CHECK(time_of(p, on_compute(op_kind::attend_backward, 3), byte_a_picosecond) == tiles + 3 * 7 + 10 * 16 * 10);
+  // Other rows are another result; rows whose first part is written in the same batch need no reading.
+  p.tiles[2].rows = {10, 20};
+  p.tiles[0].part = libra::key_part::first;
+  CHECK(time_of(p, on_compute(op_kind::attend, 3), byte_a_picosecond, pass::forward) == tiles + 10 * 16 * 38);
+}
+
+TEST_CASE("an exchange copies what it moves of single heads at home") {
+  libra::attention_shape const shape{.q_heads = 4, .kv_heads = 2, .head_dim = 16, .mask = {}};
+  libra::program p;
+  auto const rows = [](std::int32_t heads, location at) {
+    return libra::transfer{{tensor::q, segment_id(0), 0, heads, {0, 10}}, libra::rank_id(1), at};
+  };
+  p.sends = {rows(2, location::home(0)), rows(4, location::home(0)), rows(1, location::workspace(0))};
+  p.receives = {rows(1, location::home(3)), rows(2, location::workspace(64))};
+  op const o{
+      .kind = op_kind::exchange, .on = queue::fetch, .round = 0, .after = {}, .items = {0, 3}, .receives = {0, 2}};
+  auto const copies = libra::sim::copy_time_of(p, o, shape, {}, byte_a_picosecond);
+  CHECK(copies.before_ps == 2 * 10 * 2 * 32);
+  CHECK(copies.after_ps == 2 * 10 * 1 * 32);
+  CHECK(libra::sim::copy_time_of(p, o, shape, {}, 0) == libra::sim::copy_time{});
+}

@@ -28,7 +28,9 @@ namespace libra::sim {
 /// - A rank has a port per direction to its node and to the network. A port shares its bandwidth equally among its
 ///   flows; a flow ends when both of its ports have served it, an exchange when its last flow has. So a round that all
 ///   ranks start together ends when the port with the most bytes has carried them.
-/// - Copies inside a rank cost nothing, and an exchange without other flows neither.
+/// - Before that latency a rank copies what it sends of single heads out of its home tensors, and after its last flow
+/// it
+///   copies what it received back into them (`copy_time_of`). An exchange without flows takes its copies.
 /// - Ops of the compute queue take `op_time_ps`, `sm_factor` times as long while the rank has an exchange with others
 ///   under way.
 ///
@@ -96,6 +98,7 @@ class engine {
     sm_factor_permille_ = rates.sm_factor_permille;
     std::size_t const ranks = programs.ranks.size();
     ops_.clear();
+    copies_.clear();
     first_op_.assign(1, 0);
     if (queues_.size() < ranks * queue_count) {
       queues_.resize(ranks * queue_count);
@@ -109,6 +112,9 @@ class engine {
                 " of rank ", r, " is of kind ", name_of(o.kind), " on queue ", name_of(o.on));
         queue_of(r, static_cast<std::uint32_t>(o.on)).push_back(static_cast<op_index>(ops_.size()));
         ops_.push_back({&o, r});
+        copies_.push_back(o.kind == op_kind::exchange ? copy_time_of(programs.ranks[r], o, batch.shape, programs.width,
+                                                                     rates.memory_bytes_per_second)
+                                                      : copy_time{});
       }
       first_op_.push_back(ops_.size());
     }
@@ -128,14 +134,17 @@ class engine {
     std::uint32_t const which = from % sources_per_rank;
     if (which >= queue_count) {
       network_.serve(r * std::uint32_t{port_count} + (which - std::uint32_t{queue_count}), now_ps_,
-                     [&](op_index o) { end_exchange(o); });
+                     [&](op_index o) { end_flows(o); });
       return;
     }
     events_.set(from, never);
+    op_index const o = queue_of(r, which)[ranks_[r].ended[which]];
     if (which == compute_queue) {
-      end_compute(queue_of(r, which)[ranks_[r].ended[which]], r);
+      end_compute(o, r);
+    } else if (network_.ended(o)) {
+      end_exchange(o);
     } else {
-      network_.become_ready(queue_of(r, which)[ranks_[r].ended[which]], now_ps_);
+      network_.become_ready(o, now_ps_);
     }
   }
 
@@ -186,17 +195,27 @@ class engine {
       rank.compute_left_ps = duration_of(o);
       rank.compute_since_ps = now_ps_;
       expect_compute_end(r);
-    } else if (network_.idle(o)) {
+    } else if (network_.ended(o) && copies_[o] == copy_time{}) {
       end(o, r, q);
     } else {
       change_exchanges(r, 1);
-      events_.set(source_of(r, q), now_ps_ + network_.latency_ps(o));
+      std::int64_t const copies_ps = copies_[o].before_ps + (network_.ended(o) ? copies_[o].after_ps : 0);
+      events_.set(source_of(r, q), now_ps_ + copies_ps + (network_.ended(o) ? 0 : network_.latency_ps(o)));
     }
   }
 
   void end_compute(op_index o, std::uint32_t r) {
     end(o, r, compute_queue);
     ranks_[r].compute_busy_ps += spans_[o].duration_ps();
+  }
+
+  /// An exchange's last flow has ended: what is left is to copy what came.
+  void end_flows(op_index o) {
+    if (copies_[o].after_ps == 0) {
+      end_exchange(o);
+    } else {
+      events_.set(source_of(ops_[o].rank, static_cast<std::uint32_t>(ops_[o].what->on)), now_ps_ + copies_[o].after_ps);
+    }
   }
 
   void end_exchange(op_index o) {
@@ -281,6 +300,7 @@ class engine {
   /// Shape: `[ops of all ranks]`, by rank, in program order.
   std::vector<op_place> ops_;
   std::vector<op_span> spans_;
+  std::vector<copy_time> copies_;
   /// Shape: `[ranks + 1]`.
   std::vector<std::size_t> first_op_{0};
   /// Shape: `[ranks * queue_count]`. The ops of each queue, in order.

@@ -48,8 +48,8 @@ class pool_network {
     changed_.clear();
   }
 
-  /// True when an op exchanges nothing with other ranks.
-  [[nodiscard]] bool idle(op_index o) const noexcept { return exchanges_[o].open_flows == 0; }
+  /// True when an op's flows with other ranks, if it has any, have all ended.
+  [[nodiscard]] bool ended(op_index o) const noexcept { return exchanges_[o].open_flows == 0; }
   /// From the start of an exchange until its rank is ready.
   [[nodiscard]] std::int64_t latency_ps(op_index o) const noexcept {
     return exchanges_[o].network ? links_.network_latency_ps : links_.node_latency_ps;
