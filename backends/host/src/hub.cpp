@@ -54,7 +54,10 @@ void copy_regions(rank_id sender, std::span<outgoing const> sends, rank_id recei
 
 }  // namespace
 
-hub::hub(std::int32_t ranks) : ranks_(ranks), seats_(static_cast<std::size_t>(ranks)) {
+hub::hub(std::int32_t ranks, std::chrono::milliseconds timeout)
+    : ranks_(ranks),
+      timeout_(timeout),
+      seats_(static_cast<std::size_t>(ranks)) {
   // Ranks rarely are further apart than this, and then no call after the first allocates.
   constexpr std::size_t rounds_apart = 4;
   for (channel& c : channels_) {
@@ -299,7 +302,9 @@ void hub::sleep(rank_id rank, round const* in, lock& held) {
   s.in = in;
   ++idle_;
   fail_if_stalled(rank);
-  s.wake.wait(held, [&] { return !s.waiting; });
+  if (!s.wake.wait_for(held, timeout_, [&] { return !s.waiting; })) {
+    fail(rank, message(describe(rank), ", and has waited ", timeout_.count(), " ms"));
+  }
 }
 
 void hub::wake(rank_id rank) {

@@ -4,6 +4,7 @@
 #include <libra/run/concept.hpp>
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +22,7 @@ namespace libra::host::detail {
 /// Where the transports of one group meet. One mutex guards everything but the copying itself.
 class hub {
  public:
-  explicit hub(std::int32_t ranks);
+  hub(std::int32_t ranks, std::chrono::milliseconds timeout);
 
   [[nodiscard]] std::int32_t ranks() const noexcept { return ranks_; }
   /// The rank that failed first, if any.
@@ -111,7 +112,7 @@ class hub {
   void close(round& r, rank_id rank);
 
   /// Sleeps until another rank wakes this one or the group fails, as it does when nobody is left who could wake
-  /// anybody.
+  /// anybody, or when the timeout has passed.
   void sleep(rank_id rank, round const* in, lock& held);
   void wake(rank_id rank);
   void fail_if_stalled(rank_id rank);
@@ -125,6 +126,7 @@ class hub {
   auto guarded(rank_id rank, Body body);
 
   std::int32_t ranks_;
+  std::chrono::milliseconds timeout_;
   std::mutex mutex_;
   std::deque<seat> seats_;
   std::int32_t idle_{};  // ranks that wait or have left

@@ -31,9 +31,10 @@ void keep_failure(detail::hub& hub, rank_id rank, std::exception_ptr& thrown, Bo
 
 }  // namespace
 
-rank_group::rank_group(std::int32_t ranks) {
+rank_group::rank_group(std::int32_t ranks, rank_group_options const& options) {
   require(ranks >= 1, "rank group has ", ranks, " ranks, expected at least 1");
-  hub_ = std::make_unique<detail::hub>(ranks);
+  require(options.timeout.count() >= 1, "timeout is ", options.timeout.count(), " ms, expected at least 1");
+  hub_ = std::make_unique<detail::hub>(ranks, options.timeout);
 }
 rank_group::~rank_group() = default;
 rank_group::rank_group(rank_group&&) noexcept = default;

@@ -190,8 +190,8 @@ void retire::operator()(link* l) const noexcept {
     return;
   }
   // Messages under way still use its buffers, and a communicator that not all ranks free is never free again.
-  static auto& kept = *new std::vector<link*>();
   try {
+    static auto& kept = *new std::vector<link*>();
     kept.push_back(l);
   } catch (std::exception const&) {
     return;  // Lost rather than freed under a message's feet.

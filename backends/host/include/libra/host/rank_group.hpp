@@ -2,6 +2,7 @@
 
 #include <libra/core/ids.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,13 +13,18 @@ namespace detail {
 class hub;
 }
 
+struct rank_group_options {
+  /// A rank that has waited so long without anything arriving fails the group.
+  std::chrono::milliseconds timeout{std::chrono::minutes(10)};
+};
+
 /// The ranks of one pool as threads of one process: what their transports meet in.
 ///
 /// A failure of one rank fails the group for good: every other rank throws its message instead of waiting for it.
 class rank_group {
  public:
-  /// Errors: `input_error` unless `ranks >= 1`.
-  explicit rank_group(std::int32_t ranks);
+  /// Errors: `input_error` unless `ranks >= 1` and the timeout is at least one millisecond.
+  explicit rank_group(std::int32_t ranks, rank_group_options const& options = {});
   ~rank_group();
   rank_group(rank_group&&) noexcept;
   rank_group& operator=(rank_group&&) noexcept;
