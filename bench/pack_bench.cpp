@@ -1,7 +1,10 @@
 // Packers and the arrangement of packs: documents per second.
 
 #include <libra/pack/arrange.hpp>
+#include <libra/pack/balanced.hpp>
 #include <libra/pack/best_fit_decreasing.hpp>
+#include <libra/pack/bin_bound.hpp>
+#include <libra/pack/first_fit_decreasing.hpp>
 #include <libra/pack/in_order.hpp>
 
 #include <benchmark/benchmark.h>
@@ -43,6 +46,8 @@ void pack(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
   state.SetComplexityN(state.range(0));
+  state.counters["over_bin_bound"] =
+      static_cast<double>(packed.sequences.size()) / static_cast<double>(libra::bin_lower_bound(packed));
   state.counters["fill"] = 1.0 - static_cast<double>(packed.padding_tokens()) /
                                      static_cast<double>(packed.sequences.size()) / static_cast<double>(window);
 }
@@ -51,6 +56,11 @@ BENCHMARK(pack<libra::best_fit_decreasing>)
     ->RangeMultiplier(10)
     ->Range(10'000, 1'000'000)
     ->Complexity(benchmark::oNLogN);
+BENCHMARK(pack<libra::first_fit_decreasing>)
+    ->RangeMultiplier(10)
+    ->Range(10'000, 1'000'000)
+    ->Complexity(benchmark::oNLogN);
+BENCHMARK(pack<libra::balanced>)->RangeMultiplier(10)->Range(10'000, 1'000'000)->Complexity(benchmark::oNLogN);
 
 void arrange(benchmark::State& state) {
   auto const lengths = bench::long_tailed(static_cast<std::size_t>(state.range(0)));
@@ -65,7 +75,8 @@ void arrange(benchmark::State& state) {
     state.SkipWithError("tokens were lost");
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
+  state.SetComplexityN(state.range(0));
 }
-BENCHMARK(arrange)->Arg(100'000);
+BENCHMARK(arrange)->RangeMultiplier(10)->Range(10'000, 1'000'000)->Complexity(benchmark::oNLogN);
 
 }  // namespace

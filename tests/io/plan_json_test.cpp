@@ -67,7 +67,7 @@ TEST_CASE("figures follow their definitions") {
   json const document = written({100, 60, 40, 100}, lopsided{}, report_detail::figures, {.index = {}, .documents = 4});
   CHECK(document["packing"].dump() ==
         R"({"documents":4,"tokens":300,"sequences":3,"padding_tokens":0,"split_documents":0,"truncated_tokens":0,)"
-        R"("dropped_sequences":1,"efficiency":1.0,"empty_documents":0})");
+        R"("dropped_sequences":1,"efficiency":1.0,"empty_documents":0,"least_sequences":3})");
   // Causal pairs: 5050; 1830 + 820.
   double const heavy = 5050;
   double const all = 5050 + 1830 + 820;

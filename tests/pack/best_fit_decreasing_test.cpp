@@ -1,3 +1,4 @@
+#include "support/packs.hpp"
 #include "support/printing.hpp"
 
 #include <libra/core/random.hpp>
@@ -23,83 +24,18 @@ using libra::segment;
 
 static_assert(std::is_trivially_copyable_v<best_fit_decreasing>);
 
-using rows = std::vector<std::vector<segment>>;
+using libra::test::naive_sequence;
+using libra::test::rows_of;
+using rows = libra::test::pack_rows;
 
-rows rows_of(packing const& packed) {
-  rows all;
-  for (std::size_t s = 0; s < packed.sequences.size(); ++s) {
-    all.emplace_back(packed.sequences[s].begin(), packed.sequences[s].end());
-  }
-  return all;
-}
-
-/// The definition, without any search structure.
-rows naive(std::span<std::int64_t const> lengths, std::int64_t window) {
-  struct open_sequence {
-    std::size_t opener{};
-    std::int64_t room{};
-    std::vector<segment> pieces;
-  };
-  std::vector<segment> pieces;
-  for (std::size_t d = 0; d < lengths.size(); ++d) {
-    for (std::int64_t at = 0; at < lengths[d]; at += window) {
-      pieces.push_back({document_id(d), at, std::min(window, lengths[d] - at)});
+/// The fullest open sequence with enough room; among equals the one that was opened first.
+naive_sequence* fullest(std::vector<naive_sequence>& open, std::int64_t length) {
+  naive_sequence* best = nullptr;
+  for (naive_sequence& o : open) {
+    if (o.room >= length && (best == nullptr || o.room < best->room)) {
+      best = &o;
     }
   }
-  std::vector<bool> taken(pieces.size());
-  std::vector<open_sequence> open;
-  for (std::size_t n = 0; n < pieces.size(); ++n) {
-    std::size_t next = pieces.size();
-    for (std::size_t p = 0; p < pieces.size(); ++p) {
-      if (!taken[p] && (next == pieces.size() || pieces[p].length > pieces[next].length)) {
-        next = p;
-      }
-    }
-    taken[next] = true;
-    open_sequence* fullest = nullptr;
-    for (open_sequence& o : open) {
-      if (o.room >= pieces[next].length && (fullest == nullptr || o.room < fullest->room)) {
-        fullest = &o;
-      }
-    }
-    if (fullest == nullptr) {
-      fullest = &open.emplace_back(open_sequence{next, window, {}});
-    }
-    fullest->room -= pieces[next].length;
-    fullest->pieces.push_back(pieces[next]);
-  }
-  std::ranges::sort(open, {}, &open_sequence::opener);
-  rows all;
-  for (open_sequence& o : open) {
-    all.push_back(o.pieces);
-  }
-  return all;
-}
-
-/// The fewest windows that hold the lengths, by trying every assignment.
-std::size_t fewest(std::span<std::int64_t const> lengths, std::int64_t window) {
-  std::size_t best = lengths.size();
-  std::vector<std::int64_t> used;
-  auto const place = [&](auto const& self, std::size_t i) -> void {
-    if (used.size() >= best) {
-      return;
-    }
-    if (i == lengths.size()) {
-      best = used.size();
-      return;
-    }
-    for (std::size_t s = 0; s < used.size(); ++s) {
-      if (used[s] + lengths[i] <= window) {
-        used[s] += lengths[i];
-        self(self, i + 1);
-        used[s] -= lengths[i];
-      }
-    }
-    used.push_back(lengths[i]);
-    self(self, i + 1);
-    used.pop_back();
-  };
-  place(place, 0);
   return best;
 }
 
@@ -162,7 +98,7 @@ TEST_CASE("agrees with the naive algorithm, numbering and order included") {
     }
     CAPTURE(i);
     packing const packed = best_fit_decreasing{}(lengths, window);
-    REQUIRE(rows_of(packed) == naive(lengths, window));
+    REQUIRE(rows_of(packed) == libra::test::pack_naively(lengths, window, fullest));
     REQUIRE(packed.tokens == std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}));
   }
 }
@@ -175,7 +111,7 @@ TEST_CASE("never uses more than 11/9 of the fewest sequences, plus one") {
       length = bits.between(1, 60);
     }
     std::size_t const used = best_fit_decreasing{}(lengths, 60).sequences.size();
-    std::size_t const least = fewest(lengths, 60);
+    std::size_t const least = libra::test::fewest_windows(lengths, 60);
     REQUIRE(used >= least);
     REQUIRE(used * 9 <= least * 11 + 9);
   }

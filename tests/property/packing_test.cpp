@@ -2,6 +2,7 @@
 #include "support/random_cases.hpp"
 
 #include <libra/model/home.hpp>
+#include <libra/pack/bin_bound.hpp>
 
 #include <doctest/doctest.h>
 
@@ -119,11 +120,11 @@ TEST_CASE("a document above the window is rejected by index, under every packer"
   }
 }
 
-TEST_CASE("the order of the list does not change which lengths share a sequence under best fit decreasing") {
+TEST_CASE(
+    "the order of the list does not change which lengths share a sequence under packers that take the longest first") {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     planning_case c = libra::test::random_case(seed);
     INFO(c.describe());
-    c.pack.policy = libra::best_fit_decreasing{};
     auto const rows = [&] {
       std::vector<std::vector<std::int64_t>> all;
       packing const packed = c.pack(c.lengths, c.layout.window_tokens);
@@ -134,10 +135,28 @@ TEST_CASE("the order of the list does not change which lengths share a sequence 
       std::ranges::sort(all);
       return all;
     };
-    auto const before = rows();
-    libra::random_bits bits(seed);
-    libra::shuffle(std::span(c.lengths), bits);
-    REQUIRE(rows() == before);
+    for (auto const& packer :
+         {libra::test::some_packer{libra::best_fit_decreasing{}},
+          libra::test::some_packer{libra::first_fit_decreasing{}}, libra::test::some_packer{libra::balanced{}}}) {
+      c.pack = packer;
+      auto const before = rows();
+      std::vector<std::int64_t> const as_listed = c.lengths;
+      libra::random_bits bits(seed);
+      libra::shuffle(std::span(c.lengths), bits);
+      REQUIRE(rows() == before);
+      c.lengths = as_listed;
+    }
+  }
+}
+
+TEST_CASE("no packer uses fewer sequences than the bound of its own segments, or than the tokens need") {
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+    planning_case const c = libra::test::random_case(seed);
+    INFO(c.describe());
+    packing const packed = c.pack(c.lengths, c.layout.window_tokens);
+    std::int64_t const least = libra::bin_lower_bound(packed);
+    REQUIRE(least <= static_cast<std::int64_t>(packed.sequences.size()));
+    REQUIRE(least * c.layout.window_tokens >= packed.tokens);
   }
 }
 

@@ -8,7 +8,9 @@
 #include <libra/dispatch/usp.hpp>
 #include <libra/dispatch/zigzag_ring.hpp>
 #include <libra/model/layout.hpp>
+#include <libra/pack/balanced.hpp>
 #include <libra/pack/best_fit_decreasing.hpp>
+#include <libra/pack/first_fit_decreasing.hpp>
 #include <libra/pack/in_order.hpp>
 #include <libra/place/as_packed.hpp>
 #include <libra/place/longest_first.hpp>
@@ -32,7 +34,7 @@ namespace libra::test {
 // added to its list here and takes part in every property test.
 
 struct some_packer {
-  std::variant<best_fit_decreasing, in_order> policy;
+  std::variant<best_fit_decreasing, in_order, first_fit_decreasing, balanced> policy;
   packing operator()(std::span<std::int64_t const> lengths, std::int64_t window_tokens) const {
     return std::visit([&](auto const& p) { return p(lengths, window_tokens); }, policy);
   }

@@ -56,7 +56,8 @@ TEST_CASE("the document has the contract's members in its order") {
         words{"libra", "command", "config", "packing", "placement", "dispatch", "seconds", "fingerprint"});
   CHECK(figures["command"] == "plan");
   CHECK(keys_of(figures["packing"]) == words{"documents", "tokens", "sequences", "padding_tokens", "split_documents",
-                                             "truncated_tokens", "dropped_sequences", "efficiency", "empty_documents"});
+                                             "truncated_tokens", "dropped_sequences", "efficiency", "empty_documents",
+                                             "least_sequences"});
   CHECK(keys_of(figures["placement"]) == words{"global_batches", "micro_steps", "pools_per_step", "ulysses_over_mean",
                                                "placed_over_mean", "lower_bound_over_mean"});
   CHECK(keys_of(figures["dispatch"]) == words{"dispatched_over_mean", "local_token_share", "local_work_share",

@@ -8,6 +8,7 @@
 #include <libra/core/ids.hpp>
 #include <libra/io/plan_json.hpp>
 #include <libra/io/plan_report.hpp>
+#include <libra/pack/bin_bound.hpp>
 
 #include <fmt/format.h>
 
@@ -58,7 +59,8 @@ void describe_input(text_table& table, prepared_plan const& plan) {
 
   table.row({"documents", with_commas(plan.docs.given), documents});
   table.row({"sequences", with_commas(sequences),
-             fmt::format("of {} tokens, {} padding", with_commas(l.window_tokens), as_percent(padding))});
+             fmt::format("of {} tokens, {} filled; these segments need at least {}", with_commas(l.window_tokens),
+                         as_percent(1 - padding), with_commas(bin_lower_bound(packed)))});
   table.row({"ranks", with_commas(l.ranks()),
              fmt::format("{} slots x {} ranks, {} of up to {} slots", l.dp, l.cp, counted(batch.pools.size(), "pool"),
                          batch.pools.largest())});

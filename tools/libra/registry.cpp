@@ -1,6 +1,8 @@
 #include "registry.hpp"
 
+#include <libra/pack/balanced.hpp>
 #include <libra/pack/best_fit_decreasing.hpp>
+#include <libra/pack/first_fit_decreasing.hpp>
 #include <libra/pack/in_order.hpp>
 #include <libra/place/as_packed.hpp>
 #include <libra/place/longest_first.hpp>
@@ -34,6 +36,12 @@ constexpr std::array packers{
     packer_row{{best_fit_decreasing::name, "longest documents first, each into the fullest sequence that holds it",
                 "Johnson 1973"},
                [](overlong when) { return erased<any_packer>(best_fit_decreasing{when}); }},
+    packer_row{{first_fit_decreasing::name, "longest documents first, each into the earliest sequence that holds it",
+                "Johnson 1973"},
+               [](overlong when) { return erased<any_packer>(first_fit_decreasing{when}); }},
+    packer_row{{balanced::name, "longest documents first, each into the sequence with the least attention work",
+                "Graham 1969 (LPT); WLB-LLM 2025"},
+               [](overlong when) { return erased<any_packer>(balanced{when}); }},
 };
 
 using pools_row = row<any_pools (*)()>;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace libra {
@@ -12,6 +13,12 @@ namespace libra {
 template <class T>
 class ragged {
  public:
+  ragged() = default;
+  /// Takes rows that are laid out already. Pre: `offsets` rises from 0 to the number of values.
+  ragged(std::vector<T> values, std::vector<std::size_t> offsets)
+      : values_(std::move(values)),
+        offsets_(std::move(offsets)) {}
+
   /// Number of rows.
   [[nodiscard]] std::size_t size() const noexcept { return offsets_.size() - 1; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }

@@ -7,6 +7,7 @@
 #include <libra/model/packing.hpp>
 #include <libra/model/placement.hpp>
 #include <libra/model/tile.hpp>
+#include <libra/pack/bin_bound.hpp>
 #include <libra/plan/plan.hpp>
 
 #include <cstddef>
@@ -63,6 +64,7 @@ inline void write_packing(json_writer& json, plan_report const& report, document
     });
   }
   json.member("empty_documents", origin.empty_documents);
+  json.member("least_sequences", bin_lower_bound(packed));
 }
 
 inline void write_placement(json_writer& json, plan_report const& report) {

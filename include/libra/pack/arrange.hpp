@@ -2,46 +2,72 @@
 
 #include <libra/model/home.hpp>
 #include <libra/model/packing.hpp>
+#include <libra/pack/longest_first_order.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <set>
+#include <numeric>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace libra {
 
 namespace detail {
 
-/// Segments by length; among equals the first of the pack is the greatest, so that it is taken first.
+/// Segments by falling length, equal ones in the order of the pack, of which some are taken already.
 class segment_stock {
  public:
-  void add(std::int64_t length, std::size_t index) { stock_.emplace(length, -static_cast<std::int64_t>(index)); }
-  [[nodiscard]] bool empty() const noexcept { return stock_.empty(); }
-
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
+  void clear() noexcept { stock_.clear(); }
+  void add(std::int64_t length, std::size_t index) { stock_.push_back({length, index}); }
+  /// Sorts what was added. Pre of everything below.
+  void close() {
+    auto const before = [](sized_piece const& a, sized_piece const& b) {
+      return a.length != b.length ? a.length > b.length : a.index < b.index;
+    };
+    if (!std::ranges::is_sorted(stock_, before)) {  // most packers lay out the longest first
+      std::ranges::sort(stock_, before);
+    }
+    left_.resize(stock_.size() + 1);
+    std::iota(left_.begin(), left_.end(), std::size_t{0});
+    end_ = stock_.size();
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return end_ == 0; }
   /// Takes the longest segment of at most `room` tokens, or `none`.
   std::size_t take_longest_within(std::int64_t room) {
-    auto const above = stock_.upper_bound({room, 0});
-    return above == stock_.begin() ? none : take(std::prev(above));
+    auto const from = std::ranges::partition_point(stock_, [&](sized_piece const& s) { return s.length > room; });
+    std::size_t const which = first_left(static_cast<std::size_t>(from - stock_.begin()));
+    return which == stock_.size() ? none : take(which);
   }
   /// Takes the shortest segment. Pre: not empty.
-  std::size_t take_shortest() { return take_longest_within(stock_.begin()->first); }
+  std::size_t take_shortest() { return take_longest_within(stock_[end_ - 1].length); }
   /// Takes the longest segment. Pre: not empty.
-  std::size_t take_longest() { return take(std::prev(stock_.end())); }
+  std::size_t take_longest() { return take(first_left(0)); }
 
  private:
-  using stock_set = std::set<std::pair<std::int64_t, std::int64_t>>;
-  std::size_t take(stock_set::iterator which) {
-    auto const index = static_cast<std::size_t>(-which->second);
-    stock_.erase(which);
-    return index;
+  /// The first segment from `i` on that is left. Paths are halved, so that what is taken is skipped at once.
+  std::size_t first_left(std::size_t i) {
+    while (left_[i] != i) {
+      left_[i] = left_[left_[i]];
+      i = left_[i];
+    }
+    return i;
   }
-  stock_set stock_;
+  std::size_t take(std::size_t which) {
+    left_[which] = which + 1;
+    while (end_ > 0 && left_[end_ - 1] != end_ - 1) {
+      --end_;
+    }
+    return stock_[which].index;
+  }
+
+  std::vector<sized_piece> stock_;
+  std::vector<std::size_t> left_;  ///< itself, or a later one when it is taken
+  std::size_t end_{};              ///< after the last that is left
 };
 
 }  // namespace detail
@@ -61,14 +87,18 @@ inline void arrange_for_home(packing& packed, home_layout const& home) {
     shard = std::max(shard, home.local_tokens(c));
   }
   std::vector<segment> before;
+  detail::segment_stock fits;
+  detail::segment_stock longer;
   for (std::size_t s = 0; s < packed.sequences.size(); ++s) {
     std::span<segment> const row = packed.sequences[s];
     before.assign(row.begin(), row.end());
-    detail::segment_stock fits;
-    detail::segment_stock longer;
+    fits.clear();
+    longer.clear();
     for (std::size_t i = 0; i < before.size(); ++i) {
       (before[i].length <= shard ? fits : longer).add(before[i].length, i);
     }
+    fits.close();
+    longer.close();
     std::int64_t position = 0;
     for (segment& at : row) {
       std::int64_t const room = home.shard_begin(home.rank_of(position) + 1) - position;
