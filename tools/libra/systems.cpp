@@ -18,7 +18,7 @@ constexpr std::array all{
 };
 
 /// Batches of remote tiles that a gathering system may overlap its exchange with.
-constexpr std::array waves{1, 2, 4};
+constexpr std::array waves{1, 2, 4, 8};
 
 configuration with(configuration config, std::string_view placer, std::string_view dispatcher, std::int32_t pool) {
   config.policies.placer = placer;

@@ -92,7 +92,15 @@ class scheduler {
     result.batch = batch_of(batch, m, g);
     result.dispatch = dispatch_(result.batch, cost_, batch.options.links);
     result.certificate = certify(result.batch, result.dispatch, cost_);
-    lowering_options const options{batch.options.width, batch.options.waves, result.dispatch.flow};
+    require(!batch.options.keep_inputs ||
+                (result.dispatch.flow == key_flow::gather && result.dispatch.forward == result.dispatch.backward),
+            "keep_inputs is set and dispatcher ", policy_name(dispatch_),
+            " computes other tiles in the backward pass, or in a ring; expected the same tiles in both passes");
+    lowering_options const options{.width = batch.options.width,
+                                   .waves = batch.options.waves,
+                                   .flow = result.dispatch.flow,
+                                   .ranks_per_node = batch.options.relay ? batch.options.links.ranks_per_node : 0,
+                                   .keep_inputs = batch.options.keep_inputs};
     result.forward = lower(result.batch, result.dispatch.forward, pass::forward, options);
     result.backward = lower(result.batch, result.dispatch.backward, pass::backward, options);
     result.fingerprint = {digest_of(result.batch), digest_of(result.dispatch.forward),
@@ -119,6 +127,7 @@ class scheduler {
     add_to(h, options.links);
     add_to(h, options.width);
     h.add(options.arrange).add(options.waves).add(static_cast<std::uint8_t>(options.home));
+    h.add(options.relay).add(options.keep_inputs);
     h.add(policy_name(pack_))
         .add(policy_name(pools_))
         .add(policy_name(place_))

@@ -4,6 +4,7 @@
 #include <libra/program/lowering_options.hpp>
 #include <libra/program/pool_build.hpp>
 #include <libra/program/rounds.hpp>
+#include <libra/program/waves.hpp>
 #include <libra/program/workspace_blocks.hpp>
 
 #include <algorithm>
@@ -19,18 +20,27 @@ namespace libra::detail {
 class gather_lowering {
  public:
   gather_lowering(pool_batch const& batch, std::span<tile const> tiles, pass direction, lowering_options const& options)
-      : pool_{
-            .batch = batch, .direction = direction, .width = options.width, .waves = 0, .ranks = {}, .gradients = {}} {
+      : nodes_(batch, options.ranks_per_node),
+        pool_{.batch = batch, .direction = direction, .width = options.width, .keep = options.keep_inputs} {
     require(options.waves >= 1, "waves is ", options.waves, ", expected at least 1");
-    std::vector<rank_tiles> grouped = group_by_rank(batch, tiles, options.waves);
-    for (rank_tiles const& work : grouped) {
-      for (tile_ref const& t : work.tiles) {
-        pool_.waves = std::max(pool_.waves, t.wave);
+    std::vector<rank_tiles> grouped = wave_cutter(batch, direction, options.width, options.waves)(tiles);
+    bool const moves = std::ranges::any_of(grouped, [](rank_tiles const& work) {
+      return std::ranges::any_of(work.tiles, [](tile_ref const& t) { return !t.local(); });
+    });
+    pool_.waves = moves ? options.waves : 0;
+    for (rank_tiles& work : grouped) {
+      if (!moves) {
+        std::ranges::for_each(work.tiles, [](tile_ref& t) { t.wave = 0; });
       }
+      work.inputs = join_panels(
+          work.tiles, [](tile_ref const& t) { return !t.keys_home; }, [](tile_ref& t, std::size_t p) { t.panel = p; });
+    }
+    if (!(pool_.keep && pool_.backward())) {
+      pool_.keys = key_router(batch, nodes_, grouped)(pool_.waves);
     }
     if (pool_.backward()) {
       join_gradient_panels(batch, grouped);
-      pool_.gradients = gradient_pieces_by_home(batch, grouped);
+      pool_.gradients = gradient_router(batch, nodes_, grouped)();
     }
     home_ = list_home_tasks(batch, direction);
     op_kind const attend = pool_.backward() ? op_kind::attend_backward : op_kind::attend;
@@ -42,16 +52,13 @@ class gather_lowering {
 
   [[nodiscard]] pool_program run() {
     plan_memory(pool_);
+    round_writer rounds(pool_);
     for (std::size_t r = 0; r < pool_.ranks.size(); ++r) {
-      emit_home_ops(r);
+      emit_home_ops(r, rounds);
       emit_tiles(pool_.ranks[r]);
     }
-    for (std::int32_t w = 1; w <= pool_.waves; ++w) {
-      emit_fetch(pool_, w);
-    }
-    for (std::int32_t w = 1; w <= pool_.waves; ++w) {
-      emit_deliver(pool_, w);
-    }
+    emit_node_sums(rounds);
+    rounds();
     pool_program result{.direction = pool_.direction, .width = pool_.width, .ranks = {}};
     for (rank_build& rank : pool_.ranks) {
       rank.out.ops = std::move(rank.steps.ops);
@@ -63,22 +70,31 @@ class gather_lowering {
 
  private:
   [[nodiscard]] skeleton::needs needs_of(rank_tiles const& work, std::size_t r) const {
+    auto const waves = static_cast<std::size_t>(wave_numbers{pool_.waves}.count());
     skeleton::needs n{.dots = !home_.dots[r].empty(),
                       .clears = home_.padding[r].size() > 0,
                       .reduces = false,
                       .waves = pool_.waves,
-                      .attends = {}};
-    n.attends.resize(static_cast<std::size_t>(pool_.waves) + 1);
+                      .early = pool_.keys.early_round,
+                      .late = false,
+                      .attends = std::vector<bool>(waves),
+                      .sums = std::vector<bool>(waves)};
     for (tile_ref const& t : work.tiles) {
       n.attends[static_cast<std::size_t>(t.wave)] = true;
       // Backward adds to dk and dv, wherever they are, so something has to be zero first.
       n.clears = n.clears || pool_.backward();
     }
-    n.reduces = pool_.backward() && !pool_.gradients[r].empty();
+    n.reduces = pool_.backward() && !pool_.gradients.homes[r].empty();
+    for (node_sum const& s : pool_.gradients.sums) {
+      n.late = n.late || s.round == pool_.waves;
+      if (s.at.index() == r) {
+        n.sums[static_cast<std::size_t>(s.round)] = true;
+      }
+    }
     return n;
   }
 
-  void emit_home_ops(std::size_t r) {
+  void emit_home_ops(std::size_t r, round_writer const& rounds) {
     rank_build& rank = pool_.ranks[r];
     program& out = rank.out;
     if (rank.steps.dot != none) {
@@ -91,14 +107,9 @@ class gather_lowering {
     }
     if (rank.steps.reduce != none) {
       list_reduces(
-          pool_.gradients[r], pool_.row_bytes(tensor::dk),
+          pool_.gradients.homes[r], pool_.row_bytes(tensor::dk),
           [&](gradient_piece const& piece, std::size_t i) {
-            if (piece.blocks[i] != none) {
-              return rank.memory.offset(piece.blocks[i]);
-            }
-            panel const& own = rank.work.gradients[piece.panel];
-            return rank.memory.offset(own.blocks[i]) +
-                   (piece.tokens.begin - own.keys.begin) * pool_.row_bytes(tensor::dk);
+            return piece.blocks[i] != none ? rank.memory.offset(piece.blocks[i]) : rounds.source_of(piece, i).byte();
           },
           out);
       rank.steps.ops[rank.steps.reduce].items = {0, static_cast<std::uint32_t>(out.reduces.size())};
@@ -124,8 +135,46 @@ class gather_lowering {
     }
   }
 
+  void emit_node_sums(round_writer const& rounds) {
+    for (std::size_t r = 0; r < pool_.ranks.size(); ++r) {
+      for (std::size_t round = 0; round < pool_.ranks[r].steps.sum.size(); ++round) {
+        if (std::size_t const at = pool_.ranks[r].steps.sum[round]; at != none) {
+          program& out = pool_.ranks[r].out;
+          auto const begin = static_cast<std::uint32_t>(out.reduces.size());
+          for (std::size_t const s : sums_of(r, static_cast<std::int32_t>(round))) {
+            add_up(rounds, pool_.gradients.sums[s], out);
+          }
+          pool_.ranks[r].steps.ops[at].items = {begin, static_cast<std::uint32_t>(out.reduces.size())};
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<std::size_t> sums_of(std::size_t r, std::int32_t round) const {
+    std::vector<std::size_t> own;
+    for (std::size_t s = 0; s < pool_.gradients.sums.size(); ++s) {
+      if (pool_.gradients.sums[s].at.index() == r && pool_.gradients.sums[s].round == round) {
+        own.push_back(s);
+      }
+    }
+    return own;
+  }
+
+  void add_up(round_writer const& rounds, node_sum const& s, program& out) const {
+    for (std::size_t i = 0; i < 2; ++i) {
+      auto const first = static_cast<std::uint32_t>(out.partials.size());
+      for (node_sum::part const& p : s.parts) {
+        out.partials.push_back(rounds.part_of(s, p, i));
+      }
+      out.reduces.push_back({{partial_sums[i], s.segment, s.kv_head, s.kv_head + 1, s.tokens},
+                             location::workspace(pool_.ranks[s.at.index()].memory.offset(s.blocks[i])),
+                             first,
+                             static_cast<std::uint32_t>(out.partials.size())});
+    }
+  }
+
   void emit_tiles(rank_build& rank) {
-    for (std::int32_t w = 0; w <= pool_.waves; ++w) {
+    for (std::int32_t w = 0; w < wave_numbers{pool_.waves}.count(); ++w) {
       std::size_t const at = rank.steps.attend[static_cast<std::size_t>(w)];
       auto const begin = static_cast<std::uint32_t>(rank.out.tiles.size());
       for (std::size_t i = 0; i < rank.work.tiles.size() && at != none; ++i) {
@@ -148,15 +197,14 @@ class gather_lowering {
                    .keys = t.keys};
     auto const put_rows = [&](tensor x) {
       std::size_t const b = rank.blocks[i][static_cast<std::size_t>(x)];
-      task.put(x, b == none ? home_location(pool_.batch, t.what.segment, t.what.q_begin)
-                            : location::workspace(rank.memory.offset(b)));
+      task.put(x,
+               b == none ? home_location(pool_.batch, t.what.segment, t.what.q_begin) : pool_.in_block(rank, x, b, 0));
     };
     std::ranges::for_each(row_inputs(pool_.direction), put_rows);
     std::ranges::for_each(row_outputs(pool_.direction), put_rows);
     auto const put_keys = [&](tensor x, panel const* p, std::size_t which) {
       task.put(x, p == nullptr ? home_location(pool_.batch, t.what.segment, t.keys.begin)
-                               : location::workspace(rank.memory.offset(p->blocks[which]) +
-                                                     (t.keys.begin - p->keys.begin) * pool_.row_bytes(x)));
+                               : pool_.in_block(rank, x, p->blocks[which], t.keys.begin - p->keys.begin));
     };
     for (std::size_t which = 0; which < 2; ++which) {
       put_keys(key_inputs[which], t.panel == none ? nullptr : &rank.work.inputs[t.panel], which);
@@ -167,6 +215,7 @@ class gather_lowering {
     return task;
   }
 
+  node_map nodes_;
   pool_build pool_;
   home_tasks home_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <libra/program/home_tasks.hpp>
+#include <libra/program/node_map.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/program/panels.hpp>
 
@@ -8,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -19,10 +21,35 @@ struct gradient_piece {
   segment_id segment;
   std::int32_t kv_head{};
   rank_id from;
-  std::size_t panel{};  ///< of `from`
+  std::size_t panel{none};  ///< of `from`; or
+  std::size_t sum{none};    ///< the node sum of `from` that it is
   row_range tokens;
   std::int64_t local{};               ///< home row of `tokens.begin`
+  std::int32_t round{};               ///< in which it is sent
   std::size_t blocks[2]{none, none};  ///< where the home receives it; none when it is its own
+};
+
+/// A sum of several ranks' partial gradients inside their node, which then goes home as one.
+struct node_sum {
+  struct part {
+    rank_id from;
+    std::size_t panel{};
+    std::size_t blocks[2]{none, none};  ///< where the adding rank receives it; none when it is its own
+  };
+  segment_id segment;
+  std::int32_t kv_head{};
+  row_range tokens;
+  rank_id at;            ///< the adding rank
+  std::int32_t round{};  ///< in which the parts come
+  std::vector<part> parts;
+  std::size_t blocks[2]{none, none};
+};
+
+/// How the partial gradients of a pass come home.
+struct gradient_routes {
+  /// Shape: `[ranks]`, by home; each row by segment, kv head, sender and token.
+  std::vector<std::vector<gradient_piece>> homes;
+  std::vector<node_sum> sums;
 };
 
 /// Decides which tiles add to dk and dv at home directly, and gives the others partial panels.
@@ -47,26 +74,145 @@ inline void join_gradient_panels(pool_batch const& batch, std::vector<rank_tiles
   }
 }
 
-/// Cuts every rank's partial panels at the homes' boundaries.
+/// Plans the way of every partial panel.
 ///
-/// Shape: `[ranks]`, by home; each row by segment, kv head, contributing rank and token.
-[[nodiscard]] inline std::vector<std::vector<gradient_piece>> gradient_pieces_by_home(
-    pool_batch const& batch, std::vector<rank_tiles> const& ranks) {
-  std::vector<std::vector<gradient_piece>> homes(ranks.size());
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    for (std::size_t p = 0; p < ranks[r].gradients.size(); ++p) {
-      panel const& from = ranks[r].gradients[p];
-      batch.for_each_home(from.segment, from.keys, [&](rank_id home, row_range tokens, std::int64_t local) {
-        homes[home.index()].push_back({from.segment, from.kv_head, rank_id(r), p, tokens, local, {none, none}});
-      });
+/// Partial sums for a home in another node are first added up inside their own, where several of its ranks have some:
+/// spread evenly over its ranks, in the round after the last of them is complete. What goes home goes a round later.
+class gradient_router {
+ public:
+  gradient_router(pool_batch const& batch, node_map const& nodes, std::vector<rank_tiles> const& ranks)
+      : batch_(batch),
+        nodes_(nodes),
+        ranks_(ranks) {}
+
+  [[nodiscard]] gradient_routes operator()() {
+    routes_.homes.resize(ranks_.size());
+    for (std::int32_t n = 0; n < nodes_.nodes(); ++n) {
+      list_parts(n);
+      crossings_.clear();
+      for (std::size_t i = 0; i < parts_.size();) {
+        std::size_t end = i + 1;
+        while (end < parts_.size() && parts_[end].segment == parts_[i].segment &&
+               parts_[end].kv_head == parts_[i].kv_head) {
+          ++end;
+        }
+        cut_parts(n, std::span(parts_).subspan(i, end - i));
+        i = end;
+      }
+      add_up(n);
+    }
+    for (auto& pieces : routes_.homes) {
+      std::ranges::stable_sort(
+          pieces, {}, [](gradient_piece const& g) { return std::tuple(g.segment, g.kv_head, g.from, g.tokens.begin); });
+    }
+    return std::move(routes_);
+  }
+
+ private:
+  struct part {
+    segment_id segment;
+    std::int32_t kv_head{};
+    row_range keys;
+    rank_id rank;
+    std::size_t panel{};
+    std::int32_t round{};
+  };
+  /// A piece that several ranks of the node have parts of.
+  struct crossing {
+    segment_id segment;
+    std::int32_t kv_head{};
+    row_range tokens;
+    rank_id home;
+    std::int64_t local{};
+    std::vector<part> parts;
+  };
+
+  void list_parts(std::int32_t node) {
+    parts_.clear();
+    for (std::int32_t r = nodes_.first(node); r < nodes_.first(node + 1); ++r) {
+      std::vector<panel> const& panels = ranks_[static_cast<std::size_t>(r)].gradients;
+      for (std::size_t p = 0; p < panels.size(); ++p) {
+        parts_.push_back(
+            {panels[p].segment, panels[p].kv_head, panels[p].keys, rank_id(r), p, std::max(1, panels[p].last_wave)});
+      }
+    }
+    std::ranges::sort(parts_, {}, [](part const& p) { return std::tuple(p.segment, p.kv_head, p.rank, p.panel); });
+  }
+
+  void cut_parts(std::int32_t node, std::span<part const> parts) {
+    std::vector<std::int64_t> cuts;
+    for (part const& p : parts) {
+      cuts.push_back(p.keys.begin);
+      cuts.push_back(p.keys.end);
+    }
+    std::ranges::sort(cuts);
+    cuts.erase(std::ranges::unique(cuts).begin(), cuts.end());
+    std::vector<part> here;
+    for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
+      here.clear();
+      std::ranges::copy_if(parts, std::back_inserter(here),
+                           [&](part const& p) { return p.keys.begin <= cuts[c] && cuts[c + 1] <= p.keys.end; });
+      if (here.empty()) {
+        continue;
+      }
+      batch_.for_each_home(
+          here.front().segment, {cuts[c], cuts[c + 1]}, [&](rank_id home, row_range tokens, std::int64_t local) {
+            if (nodes_.of(home) != node && here.size() > 1) {
+              crossings_.push_back({here.front().segment, here.front().kv_head, tokens, home, local, here});
+              return;
+            }
+            for (part const& p : here) {
+              routes_.homes[home.index()].push_back(
+                  {p.segment, p.kv_head, p.rank, p.panel, none, tokens, local, p.round, {none, none}});
+            }
+          });
     }
   }
-  for (auto& pieces : homes) {
-    std::ranges::stable_sort(
-        pieces, {}, [](gradient_piece const& g) { return std::tuple(g.segment, g.kv_head, g.from, g.tokens.begin); });
+
+  void add_up(std::int32_t node) {
+    std::int64_t total = 0;
+    for (crossing const& c : crossings_) {
+      total += c.tokens.size();
+    }
+    std::int32_t const first = nodes_.first(node);
+    std::int32_t const ranks = nodes_.first(node + 1) - first;
+    std::int64_t done = 0;
+    for (crossing const& c : crossings_) {
+      std::int32_t round = 0;
+      for (part const& p : c.parts) {
+        round = std::max(round, p.round);
+      }
+      for (std::int64_t at = c.tokens.begin; at < c.tokens.end;) {
+        auto const adder = static_cast<std::int32_t>(done * ranks / total);
+        std::int64_t const share_end = ((std::int64_t{adder} + 1) * total + ranks - 1) / ranks;
+        std::int64_t const end = std::min(c.tokens.end, at + std::max<std::int64_t>(1, share_end - done));
+        rank_id const here(first + adder);
+        routes_.homes[c.home.index()].push_back({c.segment,
+                                                 c.kv_head,
+                                                 here,
+                                                 none,
+                                                 routes_.sums.size(),
+                                                 {at, end},
+                                                 c.local + at - c.tokens.begin,
+                                                 round + 1,
+                                                 {none, none}});
+        routes_.sums.push_back({c.segment, c.kv_head, {at, end}, here, round, {}, {none, none}});
+        for (part const& p : c.parts) {
+          routes_.sums.back().parts.push_back({p.rank, p.panel, {none, none}});
+        }
+        done += end - at;
+        at = end;
+      }
+    }
   }
-  return homes;
-}
+
+  pool_batch const& batch_;
+  node_map const& nodes_;
+  std::vector<rank_tiles> const& ranks_;
+  std::vector<part> parts_;
+  std::vector<crossing> crossings_;
+  gradient_routes routes_;
+};
 
 /// Writes the sums of one home rank: wherever the set of contributing ranks changes, a new sum begins.
 ///

@@ -13,6 +13,12 @@ struct lowering_options {
   /// many as it has members.
   std::int32_t waves{1};
   key_flow flow{key_flow::gather};
+  /// Ranks that share a node, as `topology` numbers them: what several of them need crosses to it once and is passed on
+  /// inside. 0: every rank is sent what it needs from home.
+  std::int32_t ranks_per_node{0};
+  /// Keep q, k and v that the forward pass brings for the backward pass, which then does not bring them again. Both
+  /// passes must be given the same tiles.
+  bool keep_inputs{false};
 };
 
 }  // namespace libra

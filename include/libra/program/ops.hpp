@@ -77,23 +77,26 @@ struct region {
   friend constexpr bool operator==(region const&, region const&) = default;
 };
 
-/// Where a region's first row is: at home or in the workspace of the rank that runs the op.
+/// Where a region's first row is: at home, or in the workspace or the kept memory of the rank that runs the op.
 ///
-/// Home tensors are `[local_tokens, heads, head_dim]` and a location is a local token. Workspace regions are dense
-/// `[tokens, heads, head_dim]` blocks of exactly the region's heads and a location is a byte offset.
+/// Home tensors are `[local_tokens, heads, head_dim]` and a location is a local token. Elsewhere regions are dense
+/// `[tokens, heads, head_dim]` blocks of exactly the region's heads and a location is a byte offset. The workspace is
+/// free between calls; the kept memory holds inputs that the forward pass brought until the backward pass.
 class location {
  public:
   constexpr location() = default;
-  [[nodiscard]] static constexpr location home(std::int64_t local_token) noexcept { return location(local_token * 2); }
-  [[nodiscard]] static constexpr location workspace(std::int64_t byte) noexcept { return location(byte * 2 + 1); }
+  [[nodiscard]] static constexpr location home(std::int64_t local_token) noexcept { return location(local_token * 4); }
+  [[nodiscard]] static constexpr location workspace(std::int64_t byte) noexcept { return location(byte * 4 + 1); }
+  [[nodiscard]] static constexpr location kept(std::int64_t byte) noexcept { return location(byte * 4 + 2); }
   [[nodiscard]] static constexpr location nowhere() noexcept { return {}; }
 
-  [[nodiscard]] constexpr bool at_home() const noexcept { return code_ >= 0 && code_ % 2 == 0; }
-  [[nodiscard]] constexpr bool in_workspace() const noexcept { return code_ >= 0 && code_ % 2 == 1; }
+  [[nodiscard]] constexpr bool at_home() const noexcept { return code_ >= 0 && code_ % 4 == 0; }
+  [[nodiscard]] constexpr bool in_workspace() const noexcept { return code_ >= 0 && code_ % 4 == 1; }
+  [[nodiscard]] constexpr bool in_kept() const noexcept { return code_ >= 0 && code_ % 4 == 2; }
   /// The local token. Pre: `at_home()`.
-  [[nodiscard]] constexpr std::int64_t local_token() const noexcept { return code_ / 2; }
-  /// The byte offset. Pre: `in_workspace()`.
-  [[nodiscard]] constexpr std::int64_t byte() const noexcept { return code_ / 2; }
+  [[nodiscard]] constexpr std::int64_t local_token() const noexcept { return code_ / 4; }
+  /// The byte offset. Pre: `in_workspace()` or `in_kept()`.
+  [[nodiscard]] constexpr std::int64_t byte() const noexcept { return code_ / 4; }
   [[nodiscard]] constexpr std::int64_t code() const noexcept { return code_; }
 
   friend constexpr bool operator==(location, location) = default;
@@ -223,6 +226,8 @@ struct program {
   std::vector<reduce_task> reduces;
   std::vector<location> partials;
   std::int64_t workspace_bytes{};
+  /// Memory for inputs that the backward pass finds where the forward pass put them; equal in both passes.
+  std::int64_t kept_bytes{};
 
   [[nodiscard]] std::span<transfer const> sends_of(op const& o) const { return slice(sends, o.items); }
   [[nodiscard]] std::span<transfer const> receives_of(op const& o) const { return slice(receives, o.receives); }

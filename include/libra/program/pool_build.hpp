@@ -2,6 +2,7 @@
 
 #include <libra/program/gradients.hpp>
 #include <libra/program/home_tasks.hpp>
+#include <libra/program/key_moves.hpp>
 #include <libra/program/memory_plan.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/program/panels.hpp>
@@ -10,7 +11,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -31,7 +31,7 @@ struct rank_build {
   skeleton steps;
   memory_plan memory;
   program out;
-  /// Shape: `[tiles]`. The workspace blocks of a tile's own rows; none for rows that are used at home.
+  /// Shape: `[tiles]`. The blocks of a tile's own rows; none for rows that are used at home.
   std::vector<std::array<std::size_t, tensor_count>> blocks;
 };
 
@@ -40,17 +40,26 @@ struct pool_build {
   pool_batch const& batch;
   pass direction{};
   element_bytes width;
-  std::int32_t waves{};  ///< rounds in each direction; 0 when no rank needs anything
-  std::vector<rank_build> ranks;
-  /// Shape: `[ranks]`, by home rank; empty in the forward pass.
-  std::vector<std::vector<gradient_piece>> gradients;
+  bool keep{};           ///< q, k and v that the forward pass brings stay for the backward pass
+  std::int32_t waves{};  ///< that need something; 0 when no rank needs anything
+  std::vector<rank_build> ranks{};
+  key_routes keys{};
+  gradient_routes gradients{};
 
   [[nodiscard]] bool backward() const noexcept { return direction == pass::backward; }
   [[nodiscard]] std::int64_t row_bytes(tensor t) const noexcept { return wire_row_bytes(t, batch.shape, width); }
 
-  /// A tile's row block in its rank's workspace, as a byte offset. Pre: the rows are not used at home.
-  [[nodiscard]] static std::int64_t block_of(rank_build const& rank, std::size_t tile, tensor t) {
-    return rank.memory.offset(rank.blocks[tile][static_cast<std::size_t>(t)]);
+  /// True for the inputs that lie in the kept memory when they are not at home.
+  [[nodiscard]] bool kept(tensor t) const noexcept {
+    return keep && (t == tensor::q || t == tensor::k || t == tensor::v);
+  }
+  /// Where row `rows` of a block of tensor `t` begins.
+  [[nodiscard]] location in_block(rank_build const& rank, tensor t, std::size_t block, std::int64_t rows,
+                                  std::int32_t heads = 1) const {
+    if (kept(t)) {
+      return location::kept(static_cast<std::int64_t>(block) + rows * heads * row_bytes(t));
+    }
+    return location::workspace(rank.memory.offset(block) + rows * heads * row_bytes(t));
   }
 };
 

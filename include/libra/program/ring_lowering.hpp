@@ -73,12 +73,19 @@ class ring_lowering {
       for (std::size_t o = 0; o < ring_of.members.size(); ++o) {
         std::size_t const holder = ring_of.origin(o, 1);
         for (std::size_t i = 0; i < ring_of.members[o].rows.size(); ++i) {
-          build_.batch.for_each_home(
-              ring_of.segment, ring_of.members[o].rows[i], [&](rank_id home, row_range tokens, std::int64_t local) {
-                // `panel` names the ring here, which with the tokens tells the holder's block.
-                gradients_[home.index()].push_back(
-                    {ring_of.segment, ring_of.kv_head, ring_of.members[holder].rank, g, tokens, local, {none, none}});
-              });
+          build_.batch.for_each_home(ring_of.segment, ring_of.members[o].rows[i],
+                                     [&](rank_id home, row_range tokens, std::int64_t local) {
+                                       // `panel` names the ring here, which with the tokens tells the holder's block.
+                                       gradients_[home.index()].push_back({ring_of.segment,
+                                                                           ring_of.kv_head,
+                                                                           ring_of.members[holder].rank,
+                                                                           g,
+                                                                           none,
+                                                                           tokens,
+                                                                           local,
+                                                                           0,
+                                                                           {none, none}});
+                                     });
         }
       }
     }

@@ -6,116 +6,203 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace libra::detail {
 
-/// Ends the round of wave `w` on every rank.
-inline void close(pool_build& pool, round& moved, std::vector<std::size_t> skeleton::* which, std::int32_t w) {
-  for (std::size_t r = 0; r < pool.ranks.size(); ++r) {
-    skeleton& steps = pool.ranks[r].steps;
-    moved.close(r, steps.ops[(steps.*which)[static_cast<std::size_t>(w)]], pool.ranks[r].out);
-  }
-}
-
-/// Brings the rows of `what` from their homes into a dense block at `base` whose first row is token `block_begin`.
-inline void bring(pool_build const& pool, round& moved, rank_id to, region const& what, std::int64_t base,
-                  std::int64_t block_begin) {
-  std::int64_t const bytes = what.heads() * pool.row_bytes(what.what);
-  pool.batch.for_each_home(what.segment, what.tokens, [&](rank_id home, row_range tokens, std::int64_t local) {
-    region piece = what;
-    piece.tokens = tokens;
-    moved.move(piece, home, location::home(local), to,
-               location::workspace(base + (tokens.begin - block_begin) * bytes));
-  });
-}
-
-/// Brings the keys and values of `wanted` that earlier tiles have not brought into the panel yet.
-inline void fetch_keys(pool_build const& pool, round& moved, rank_id to, panel& p, row_range wanted) {
-  auto const fetch = [&](row_range keys) {
-    for (std::size_t i = 0; i < 2 && keys.size() > 0; ++i) {
-      bring(pool, moved, to, {key_inputs[i], p.segment, p.kv_head, p.kv_head + 1, keys},
-            pool.ranks[to.index()].memory.offset(p.blocks[i]), p.keys.begin);
-    }
-  };
-  if (p.present.size() == 0) {
-    fetch(wanted);
-    p.present = wanted;
-    return;
-  }
-  fetch({wanted.begin, std::max(wanted.begin, p.present.begin)});
-  fetch({std::min(wanted.end, p.present.end), wanted.end});
-  p.present = {std::min(p.present.begin, wanted.begin), std::max(p.present.end, wanted.end)};
-}
-
-/// The round that brings the inputs of wave `w`.
-inline void emit_fetch(pool_build& pool, std::int32_t w) {
-  round moved(pool.ranks.size());
-  for (std::size_t r = 0; r < pool.ranks.size(); ++r) {
-    rank_build& rank = pool.ranks[r];
-    for (std::size_t i = 0; i < rank.work.tiles.size(); ++i) {
-      tile_ref const& t = rank.work.tiles[i];
-      if (t.wave != w) {
-        continue;
-      }
-      if (!t.rows_home) {
-        for (tensor const x : row_inputs(pool.direction)) {
-          bring(pool, moved, rank_id(r),
-                {x, t.what.segment, t.what.head_begin, t.what.head_end, {t.what.q_begin, t.what.q_end}},
-                pool_build::block_of(rank, i, x), t.what.q_begin);
-        }
-      }
-      if (t.panel != none) {
-        fetch_keys(pool, moved, rank_id(r), rank.work.inputs[t.panel], t.keys);
-      }
-    }
-  }
-  close(pool, moved, &skeleton::fetch, w);
-}
-
-inline void return_partials(pool_build const& pool, round& moved) {
-  for (std::size_t h = 0; h < pool.gradients.size(); ++h) {
-    for (gradient_piece const& piece : pool.gradients[h]) {
-      if (piece.from.index() == h) {
-        continue;
-      }
-      rank_build const& from = pool.ranks[piece.from.index()];
-      panel const& p = from.work.gradients[piece.panel];
-      for (std::size_t i = 0; i < 2; ++i) {
-        moved.move({partial_sums[i], p.segment, p.kv_head, p.kv_head + 1, piece.tokens}, piece.from,
-                   location::workspace(from.memory.offset(p.blocks[i]) +
-                                       (piece.tokens.begin - p.keys.begin) * pool.row_bytes(tensor::dk)),
-                   rank_id(h), location::workspace(pool.ranks[h].memory.offset(piece.blocks[i])));
-      }
-    }
-  }
-}
-
-/// The round that takes the results of wave `w` home; the last one also takes the partial sums.
-inline void emit_deliver(pool_build& pool, std::int32_t w) {
-  round moved(pool.ranks.size());
-  for (std::size_t r = 0; r < pool.ranks.size(); ++r) {
-    rank_build& rank = pool.ranks[r];
-    for (std::size_t i = 0; i < rank.work.tiles.size(); ++i) {
-      tile_ref const& t = rank.work.tiles[i];
-      for (tensor const x : row_outputs(pool.direction)) {
-        if (t.wave == w && !t.rows_home) {
-          std::int64_t const bytes = (t.what.head_end - t.what.head_begin) * pool.row_bytes(x);
-          std::int64_t const base = pool_build::block_of(rank, i, x);
-          pool.batch.for_each_home(
-              t.what.segment, {t.what.q_begin, t.what.q_end}, [&](rank_id home, row_range tokens, std::int64_t local) {
-                moved.move({x, t.what.segment, t.what.head_begin, t.what.head_end, tokens}, rank_id(r),
-                           location::workspace(base + (tokens.begin - t.what.q_begin) * bytes), home,
-                           location::home(local));
-              });
+/// Writes the exchanges of a pass, round by round. Pre: memory is planned.
+class round_writer {
+ public:
+  explicit round_writer(pool_build& pool) : pool_(pool) {
+    rows_by_wave_.resize(static_cast<std::size_t>(wave_numbers{pool.waves}.count()));
+    for (std::size_t r = 0; r < pool.ranks.size(); ++r) {
+      std::vector<tile_ref> const& tiles = pool.ranks[r].work.tiles;
+      for (std::size_t i = 0; i < tiles.size(); ++i) {
+        if (!tiles[i].rows_home) {
+          rows_by_wave_[static_cast<std::size_t>(tiles[i].wave)].emplace_back(r, i);
         }
       }
     }
   }
-  if (w == pool.waves) {
-    return_partials(pool, moved);
+
+  void operator()() {
+    std::size_t next = 0;
+    for (std::int32_t f = 0; f <= pool_.waves; ++f) {
+      if (has_round(&skeleton::fetch, f)) {
+        fetch(f, next);
+      }
+    }
+    sort_gradients();
+    for (std::int32_t d = 1; d <= pool_.waves + 1; ++d) {
+      if (has_round(&skeleton::deliver, d)) {
+        deliver(d);
+      }
+    }
   }
-  close(pool, moved, &skeleton::deliver, w);
-}
+
+ private:
+  using rounds = std::vector<std::size_t> skeleton::*;
+
+  [[nodiscard]] bool has_round(rounds which, std::int32_t number) const {
+    return !pool_.ranks.empty() && (pool_.ranks.front().steps.*which)[static_cast<std::size_t>(number)] != none;
+  }
+
+  void close(round& moved, rounds which, std::int32_t number) {
+    for (std::size_t r = 0; r < pool_.ranks.size(); ++r) {
+      skeleton& steps = pool_.ranks[r].steps;
+      moved.close(r, steps.ops[(steps.*which)[static_cast<std::size_t>(number)]], pool_.ranks[r].out);
+    }
+  }
+
+  // --- inputs ------------------------------------------------------------------------------------------------------
+
+  void fetch(std::int32_t f, std::size_t& next) {
+    round moved(pool_.ranks.size());
+    for (auto const& [r, i] : rows_by_wave_[static_cast<std::size_t>(f)]) {
+      fetch_rows(moved, r, i);
+    }
+    for (; next < pool_.keys.moves.size() && pool_.keys.moves[next].round == f; ++next) {
+      move_keys(moved, pool_.keys.moves[next]);
+    }
+    close(moved, &skeleton::fetch, f);
+  }
+
+  void fetch_rows(round& moved, std::size_t r, std::size_t i) const {
+    rank_build const& rank = pool_.ranks[r];
+    tile const& t = rank.work.tiles[i].what;
+    for (tensor const x : row_inputs(pool_.direction)) {
+      if (pool_.kept(x) && pool_.backward()) {
+        continue;
+      }
+      std::size_t const block = rank.blocks[i][static_cast<std::size_t>(x)];
+      pool_.batch.for_each_home(
+          t.segment, {t.q_begin, t.q_end}, [&](rank_id home, row_range tokens, std::int64_t local) {
+            moved.move({x, t.segment, t.head_begin, t.head_end, tokens}, home, location::home(local), rank_id(r),
+                       pool_.in_block(rank, x, block, tokens.begin - t.q_begin, t.head_end - t.head_begin));
+          });
+    }
+  }
+
+  void move_keys(round& moved, key_move const& m) const {
+    for (std::size_t i = 0; i < 2; ++i) {
+      moved.move({key_inputs[i], m.segment, m.kv_head, m.kv_head + 1, m.tokens}, m.from,
+                 m.local >= 0 ? location::home(m.local) : key_block_of(m.from, m.source, m.source_transit, i, m.tokens),
+                 m.to, key_block_of(m.to, m.target, m.target_transit, i, m.tokens));
+    }
+  }
+
+  [[nodiscard]] location key_block_of(rank_id r, std::size_t number, bool passing, std::size_t i,
+                                      row_range tokens) const {
+    rank_build const& rank = pool_.ranks[r.index()];
+    if (passing) {
+      transit const& t = pool_.keys.transits[number];
+      return location::workspace(rank.memory.offset(t.blocks[i]) +
+                                 (tokens.begin - t.tokens.begin) * pool_.row_bytes(key_inputs[i]));
+    }
+    panel const& p = rank.work.inputs[number];
+    return pool_.in_block(rank, key_inputs[i], p.blocks[i], tokens.begin - p.keys.begin);
+  }
+
+  // --- results -----------------------------------------------------------------------------------------------------
+
+  void deliver(std::int32_t d) {
+    round moved(pool_.ranks.size());
+    for (auto const& [r, i] : rows_by_wave_[static_cast<std::size_t>(d)]) {
+      return_rows(moved, r, i);
+    }
+    for (; next_sum_ < sums_.size() && sums_[next_sum_]->round == d; ++next_sum_) {
+      collect(moved, *sums_[next_sum_]);
+    }
+    for (; next_piece_ < pieces_.size() && pieces_[next_piece_].second->round == d; ++next_piece_) {
+      send_home(moved, pieces_[next_piece_].first, *pieces_[next_piece_].second);
+    }
+    close(moved, &skeleton::deliver, d);
+  }
+
+  void return_rows(round& moved, std::size_t r, std::size_t i) const {
+    rank_build const& rank = pool_.ranks[r];
+    tile const& t = rank.work.tiles[i].what;
+    for (tensor const x : row_outputs(pool_.direction)) {
+      std::size_t const block = rank.blocks[i][static_cast<std::size_t>(x)];
+      pool_.batch.for_each_home(
+          t.segment, {t.q_begin, t.q_end}, [&](rank_id home, row_range tokens, std::int64_t local) {
+            moved.move({x, t.segment, t.head_begin, t.head_end, tokens}, rank_id(r),
+                       pool_.in_block(rank, x, block, tokens.begin - t.q_begin, t.head_end - t.head_begin), home,
+                       location::home(local));
+          });
+    }
+  }
+
+  void sort_gradients() {
+    for (node_sum const& s : pool_.gradients.sums) {
+      sums_.push_back(&s);
+    }
+    for (std::size_t h = 0; h < pool_.gradients.homes.size(); ++h) {
+      for (gradient_piece const& piece : pool_.gradients.homes[h]) {
+        if (piece.from.index() != h) {
+          pieces_.emplace_back(rank_id(h), &piece);
+        }
+      }
+    }
+    std::ranges::stable_sort(sums_, {}, [](node_sum const* s) { return s->round; });
+    std::ranges::stable_sort(pieces_, {}, [](auto const& p) { return p.second->round; });
+  }
+
+  /// Brings the parts of a node sum to the rank that adds them up.
+  void collect(round& moved, node_sum const& s) const {
+    rank_build const& at = pool_.ranks[s.at.index()];
+    for (node_sum::part const& p : s.parts) {
+      for (std::size_t i = 0; i < 2 && p.from != s.at; ++i) {
+        moved.move({partial_sums[i], s.segment, s.kv_head, s.kv_head + 1, s.tokens}, p.from,
+                   partial_at(p.from, p.panel, i, s.tokens.begin), s.at,
+                   location::workspace(at.memory.offset(p.blocks[i])));
+      }
+    }
+  }
+
+  void send_home(round& moved, rank_id home, gradient_piece const& piece) const {
+    for (std::size_t i = 0; i < 2; ++i) {
+      moved.move({partial_sums[i], piece.segment, piece.kv_head, piece.kv_head + 1, piece.tokens}, piece.from,
+                 source_of(piece, i), home,
+                 location::workspace(pool_.ranks[home.index()].memory.offset(piece.blocks[i])));
+    }
+  }
+
+  /// Where row `token` of a rank's own partial sums lies.
+  [[nodiscard]] location partial_at(rank_id r, std::size_t number, std::size_t i, std::int64_t token) const {
+    rank_build const& rank = pool_.ranks[r.index()];
+    panel const& p = rank.work.gradients[number];
+    return pool_.in_block(rank, partial_sums[i], p.blocks[i], token - p.keys.begin);
+  }
+
+ public:
+  /// Where the sender of a piece has it.
+  [[nodiscard]] location source_of(gradient_piece const& piece, std::size_t i) const {
+    if (piece.sum == none) {
+      return partial_at(piece.from, piece.panel, i, piece.tokens.begin);
+    }
+    node_sum const& s = pool_.gradients.sums[piece.sum];
+    return pool_.in_block(pool_.ranks[piece.from.index()], partial_sums[i], s.blocks[i],
+                          piece.tokens.begin - s.tokens.begin);
+  }
+  /// Where the adding rank of a node sum has one of its parts.
+  [[nodiscard]] location part_of(node_sum const& s, node_sum::part const& p, std::size_t i) const {
+    if (p.from == s.at) {
+      return partial_at(p.from, p.panel, i, s.tokens.begin);
+    }
+    return location::workspace(pool_.ranks[s.at.index()].memory.offset(p.blocks[i]));
+  }
+
+ private:
+  pool_build& pool_;
+  /// Shape: `[waves + 3]`. (rank, tile) of the tiles whose rows travel.
+  std::vector<std::vector<std::pair<std::size_t, std::size_t>>> rows_by_wave_;
+  std::vector<node_sum const*> sums_;
+  std::vector<std::pair<rank_id, gradient_piece const*>> pieces_;
+  std::size_t next_sum_{};
+  std::size_t next_piece_{};
+};
 
 }  // namespace libra::detail

@@ -3,71 +3,129 @@
 #include <libra/program/order.hpp>
 #include <libra/program/pool_build.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace libra::detail {
 
-/// Blocks for what one rank's tiles read, write and sum up.
-inline void add_tile_blocks(pool_build const& pool, rank_build& rank) {
-  auto const wave_of = [](std::vector<std::size_t> const& by_wave, std::int32_t w) {
-    return by_wave[static_cast<std::size_t>(w)];
-  };
-  skeleton const& steps = rank.steps;
-  rank.work.inputs = join_panels(
-      rank.work.tiles, [](tile_ref const& t) { return !t.keys_home; }, [](tile_ref& t, std::size_t p) { t.panel = p; });
-  for (panel& p : rank.work.inputs) {
-    for (std::size_t i = 0; i < 2; ++i) {
-      p.blocks[i] = rank.memory.add(p.keys.size() * pool.row_bytes(key_inputs[i]), wave_of(steps.fetch, p.first_wave),
-                                    wave_of(steps.attend, p.last_wave));
-    }
-  }
-  for (std::size_t i = 0; i < rank.work.tiles.size(); ++i) {
-    tile_ref const& t = rank.work.tiles[i];
-    if (t.rows_home) {
-      continue;
-    }
-    std::int64_t const rows = (t.what.q_end - t.what.q_begin) * (t.what.head_end - t.what.head_begin);
-    for (tensor const x : row_inputs(pool.direction)) {
-      rank.blocks[i][static_cast<std::size_t>(x)] =
-          rank.memory.add(rows * pool.row_bytes(x), wave_of(steps.fetch, t.wave), wave_of(steps.attend, t.wave));
-    }
-    for (tensor const x : row_outputs(pool.direction)) {
-      rank.blocks[i][static_cast<std::size_t>(x)] =
-          rank.memory.add(rows * pool.row_bytes(x), wave_of(steps.attend, t.wave), wave_of(steps.deliver, t.wave));
-    }
-  }
-  for (panel& p : rank.work.gradients) {
-    std::size_t const last = steps.reduce != none ? steps.reduce : steps.deliver.back();
-    for (std::size_t& block : p.blocks) {
-      block = rank.memory.add(p.keys.size() * pool.row_bytes(tensor::dk), steps.clear, last);
-    }
-  }
-}
+/// Lays out every rank's memory: what lives from which op to which.
+class block_planner {
+ public:
+  explicit block_planner(pool_build& pool) : pool_(pool) {}
 
-/// Blocks for the partial sums that home ranks receive.
-inline void add_received_partials(pool_build& pool) {
-  for (std::size_t h = 0; h < pool.gradients.size(); ++h) {
-    rank_build& home = pool.ranks[h];
-    for (gradient_piece& piece : pool.gradients[h]) {
-      for (std::size_t i = 0; i < 2 && piece.from.index() != h; ++i) {
-        piece.blocks[i] = home.memory.add(piece.tokens.size() * pool.row_bytes(tensor::dk), home.steps.deliver.back(),
-                                          home.steps.reduce);
+  /// Pre: the skeletons and the routes are there.
+  void operator()() {
+    for (rank_build& rank : pool_.ranks) {
+      add_panels(rank);
+      add_rows(rank);
+      add_gradients(rank);
+    }
+    for (transit& t : pool_.keys.transits) {
+      rank_build& rank = pool_.ranks[t.rank.index()];
+      for (std::size_t i = 0; i < 2; ++i) {
+        t.blocks[i] = rank.memory.add(t.tokens.size() * pool_.row_bytes(key_inputs[i]), op(rank.steps.fetch, t.round),
+                                      op(rank.steps.fetch, t.round + 1));
+      }
+    }
+    add_received();
+    for (rank_build& rank : pool_.ranks) {
+      rank.memory.place(op_order(rank.steps.ops));
+    }
+  }
+
+ private:
+  [[nodiscard]] static std::size_t op(std::vector<std::size_t> const& by_wave, std::int32_t w) {
+    return by_wave[static_cast<std::size_t>(w)];
+  }
+
+  /// A block for the inputs of a tile, in the kept memory or in the workspace.
+  std::size_t input_block(rank_build& rank, tensor t, std::int64_t bytes, std::size_t first, std::size_t last,
+                          std::size_t also_last) {
+    if (!pool_.kept(t)) {
+      return rank.memory.add(bytes, first, last, also_last);
+    }
+    auto const at = static_cast<std::size_t>(rank.out.kept_bytes);
+    rank.out.kept_bytes += (bytes + memory_plan::alignment - 1) / memory_plan::alignment * memory_plan::alignment;
+    return at;
+  }
+
+  void add_panels(rank_build& rank) {
+    for (panel& p : rank.work.inputs) {
+      std::size_t const first = pool_.keep ? none : op(rank.steps.fetch, p.first_round);
+      std::size_t const last = op(rank.steps.attend, p.last_wave);
+      std::size_t const passing = p.last_round > 0 && !pool_.keep ? op(rank.steps.fetch, p.last_round) : last;
+      for (std::size_t i = 0; i < 2; ++i) {
+        p.blocks[i] =
+            input_block(rank, key_inputs[i], p.keys.size() * pool_.row_bytes(key_inputs[i]), first, last, passing);
       }
     }
   }
-}
 
-/// Lays out every rank's workspace. Pre: the skeletons and the gradient pieces are there.
+  void add_rows(rank_build& rank) {
+    for (std::size_t i = 0; i < rank.work.tiles.size(); ++i) {
+      tile_ref const& t = rank.work.tiles[i];
+      if (t.rows_home) {
+        continue;
+      }
+      std::int64_t const rows = (t.what.q_end - t.what.q_begin) * (t.what.head_end - t.what.head_begin);
+      std::size_t const fetch = op(rank.steps.fetch, t.wave);
+      std::size_t const attend = op(rank.steps.attend, t.wave);
+      for (tensor const x : row_inputs(pool_.direction)) {
+        rank.blocks[i][static_cast<std::size_t>(x)] =
+            input_block(rank, x, rows * pool_.row_bytes(x), fetch, attend, attend);
+      }
+      for (tensor const x : row_outputs(pool_.direction)) {
+        rank.blocks[i][static_cast<std::size_t>(x)] =
+            rank.memory.add(rows * pool_.row_bytes(x), attend, op(rank.steps.deliver, t.wave));
+      }
+    }
+  }
+
+  /// Partial panels live from the first clear until everything has been sent, and added up here.
+  void add_gradients(rank_build& rank) {
+    std::size_t const sent = rank.steps.last_deliver();
+    std::size_t const last = rank.steps.reduce != none ? rank.steps.reduce : sent;
+    for (panel& p : rank.work.gradients) {
+      for (std::size_t& block : p.blocks) {
+        block = rank.memory.add(p.keys.size() * pool_.row_bytes(tensor::dk), rank.steps.clear, last,
+                                sent != none ? sent : last);
+      }
+    }
+  }
+
+  void add_received() {
+    for (node_sum& s : pool_.gradients.sums) {
+      rank_build& rank = pool_.ranks[s.at.index()];
+      std::int64_t const bytes = s.tokens.size() * pool_.row_bytes(tensor::dk);
+      std::size_t const add = op(rank.steps.sum, s.round);
+      for (std::size_t i = 0; i < 2; ++i) {
+        s.blocks[i] = rank.memory.add(bytes, add, op(rank.steps.deliver, s.round + 1));
+        for (node_sum::part& p : s.parts) {
+          if (p.from != s.at) {
+            p.blocks[i] = rank.memory.add(bytes, op(rank.steps.deliver, s.round), add);
+          }
+        }
+      }
+    }
+    for (std::size_t h = 0; h < pool_.gradients.homes.size(); ++h) {
+      rank_build& home = pool_.ranks[h];
+      for (gradient_piece& piece : pool_.gradients.homes[h]) {
+        for (std::size_t i = 0; i < 2 && piece.from.index() != h; ++i) {
+          piece.blocks[i] = home.memory.add(piece.tokens.size() * pool_.row_bytes(tensor::dk),
+                                            op(home.steps.deliver, piece.round), home.steps.reduce);
+        }
+      }
+    }
+  }
+
+  pool_build& pool_;
+};
+
 inline void plan_memory(pool_build& pool) {
-  for (rank_build& rank : pool.ranks) {
-    add_tile_blocks(pool, rank);
-  }
-  add_received_partials(pool);
-  for (rank_build& rank : pool.ranks) {
-    rank.memory.place(op_order(rank.steps.ops));
-  }
+  block_planner planner(pool);
+  planner();
 }
 
 }  // namespace libra::detail
