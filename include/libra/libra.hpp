@@ -16,7 +16,10 @@
 #include <libra/place/longest_first.hpp>
 #include <libra/place/variance_reduced.hpp>
 #include <libra/plan/metrics.hpp>
+#include <libra/plan/plan_cache.hpp>
 #include <libra/plan/scheduler.hpp>
 #include <libra/pool/fixed_size.hpp>
 #include <libra/program/verifier.hpp>
+#include <libra/run/gather_lengths.hpp>
+#include <libra/run/pooled_attention.hpp>
 #include <libra/version.hpp>

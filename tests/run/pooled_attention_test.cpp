@@ -162,6 +162,12 @@ TEST_CASE_FIXTURE(fixture, "the softmax scale is an option") {
   CHECK(parts.kernel().scale == 0.5F);
 }
 
+TEST_CASE_FIXTURE(fixture, "an option that is not supported is refused by name, and the other ranks are told") {
+  CHECK(message_of([&] { libra::pooled_attention(parts, shared_plan(), {.dropout = 0.5F}); }) ==
+        "dropout is 0.500000, expected 0: libra's attention is without it");
+  CHECK(log == journal{"abort: dropout is 0.500000, expected 0: libra's attention is without it"});
+}
+
 TEST_CASE_FIXTURE(fixture, "an operator keeps its plan alive and may move") {
   auto plan = shared_plan();
   libra::pooled_attention first(parts, plan);

@@ -4,6 +4,7 @@
 #include <libra/plan/plan.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/run/agreement.hpp>
+#include <libra/run/attention_options.hpp>
 #include <libra/run/bindings.hpp>
 #include <libra/run/concept.hpp>
 #include <libra/run/executor.hpp>
@@ -14,7 +15,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -50,11 +50,6 @@ struct backward_tensors {
   std::span<Element> dv;
 };
 
-struct attention_options {
-  /// Factor of `q . k` before the softmax; `1 / sqrt(head_dim)` when absent.
-  std::optional<float> softmax_scale;
-};
-
 /// Attention over the packed sequences of one pool: what a training step calls in place of its own attention.
 ///
 /// Every rank of the pool has one, and all call `forward` and `backward` in the same order. Each passes the rows it
@@ -72,11 +67,11 @@ class pooled_attention {
   /// The backend's transport joins the ranks of the pool, numbered as in the plan.
   ///
   /// Pre: `parts` outlives the operator. Errors: `input_error` when the plan is null or made for another number of
-  /// ranks or another element type.
+  /// ranks or another element type, and for an option that is not supported.
   pooled_attention(Backend& parts, std::shared_ptr<pool_plan const> plan, attention_options const& options = {}) try
       : parts_(&parts),
         plan_(checked(std::move(plan), parts)),
-        options_(options),
+        scale_(checked(options, plan_->batch.shape)),
         forward_(plan_->forward, rank()),
         backward_(plan_->backward, rank()),
         workspace_(parts.kernel().allocate(workspace_bytes())),
@@ -95,7 +90,8 @@ class pooled_attention {
                     plan_->backward.ranks[rank().index()].workspace_bytes);
   }
 
-  /// Compares the ranks' plans now instead of in the first call. Errors: `run_error` naming two ranks and a field.
+  /// Compares the ranks' plans now instead of in the first call. Errors: `run_error` naming two ranks and a field, or
+  /// their softmax scales.
   void agree() {
     guarded([&] { agree_once(); });
   }
@@ -154,6 +150,11 @@ class pooled_attention {
     return plan;
   }
 
+  [[nodiscard]] static float checked(attention_options const& options, attention_shape const& shape) {
+    validate(options);
+    return options.softmax_scale.value_or(default_softmax_scale(shape));
+  }
+
   [[nodiscard]] std::int64_t delta_bytes() const noexcept {
     return local_tokens() * plan_->batch.shape.q_heads * kernel::width.statistic;
   }
@@ -162,7 +163,7 @@ class pooled_attention {
     attention_shape const& shape = plan_->batch.shape;
     bindings at(shape, kernel::width, local_tokens());
     at.workspace(workspace_.data(), workspace_bytes());
-    at.softmax_scale(options_.softmax_scale.value_or(default_softmax_scale(shape)));
+    at.softmax_scale(scale_);
     return at;
   }
 
@@ -188,7 +189,7 @@ class pooled_attention {
 
   void agree_once() {
     if (!agreed_) {
-      libra::agree(parts_->transport(), plan_->fingerprint);
+      libra::agree(parts_->transport(), plan_->fingerprint, scale_);
       agreed_ = true;
     }
   }
@@ -209,7 +210,7 @@ class pooled_attention {
 
   Backend* parts_;
   std::shared_ptr<pool_plan const> plan_;
-  attention_options options_;
+  float scale_;
   executor<ticket> forward_;
   executor<ticket> backward_;
   typename kernel::memory workspace_;
