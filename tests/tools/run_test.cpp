@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -124,4 +125,36 @@ TEST_CASE("the table names the check and the speedup") {
   CHECK(result.err.empty());
   CHECK(result.out.find("passed") != std::string::npos);
   CHECK(result.out.find("of the time of ulysses") != std::string::npos);
+}
+
+TEST_CASE("a trace has one lane per queue of each rank, and every op of every system") {
+  libra::test::scratch_folder const folder;
+  std::string const path = folder.path("trace.json");
+  json const document = run({"--trace", path});
+  json const trace = json::parse(libra::test::content_of(path));
+  std::vector<std::string> processes, lanes;
+  std::vector<std::string> ops;
+  for (json const& event : trace["traceEvents"]) {
+    if (event["ph"] == "M" && event["name"] == "process_name") processes.push_back(event["args"]["name"]);
+    if (event["ph"] == "M" && event["name"] == "thread_name" && event["pid"] == 1)
+      lanes.push_back(event["args"]["name"]);
+    if (event["ph"] == "X") {
+      ops.push_back(event["name"]);
+      CHECK(event["dur"].get<double>() >= 0);
+    }
+  }
+  CHECK(processes == words{"ulysses pool 0", "pooled pool 0"});
+  std::ranges::sort(lanes);
+  CHECK(lanes ==
+        words{"rank 0 compute", "rank 0 deliver", "rank 0 fetch", "rank 1 compute", "rank 1 deliver", "rank 1 fetch"});
+  for (char const* const op : {"exchange", "attend", "attend_backward"}) {
+    CHECK(std::ranges::find(ops, op) != ops.end());
+  }
+}
+
+TEST_CASE("a timeout must be a number of seconds") {
+  command_result const result = run_libra(run_of({"--timeout", "0"}), lengths);
+  CHECK(result.exit_code == 2);
+  CHECK(result.error_lines() == 1);
+  CHECK(result.err.find("--timeout") != std::string::npos);
 }

@@ -3,6 +3,7 @@
 #include "options.hpp"
 
 #include <string>
+#include <vector>
 
 namespace libra::tools {
 
@@ -23,6 +24,8 @@ struct plan_command {
 };
 
 struct run_command {
+  /// The command's arguments as typed, to start it again with.
+  std::vector<std::string> typed;
   input_options input;
   planning_options planning;
   running_options running;

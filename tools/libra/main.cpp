@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "mpi_job.hpp"
 
 #include <libra/core/error.hpp>
 #include <libra/io/in_quotes.hpp>
@@ -21,6 +22,7 @@ namespace {
 
 /// Says on one line of standard error what went wrong.
 outcome fail(outcome code, std::string text) {
+  if (!speaks_for_the_job()) return code;
   std::ranges::replace(text, '\n', ' ');
   std::fputs(("libra: " + text + '\n').c_str(), stderr);
   return code;
@@ -70,6 +72,7 @@ class command_line {
   }
 
   outcome run(std::vector<std::string> arguments) {
+    run_.typed = arguments;
     try {
       // The parser takes its arguments from the back.
       std::ranges::reverse(arguments);

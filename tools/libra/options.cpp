@@ -204,10 +204,14 @@ void add_options(CLI::App& command, planning_options& o) {
 
 void add_options(CLI::App& command, running_options& o) {
   constexpr char const* group = "Run";
-  add(command, group, "--backend", o.backend, "NAME", "what computes: host (ranks are threads)");
+  add(command, group, "--backend", o.backend, "NAME",
+      "what computes: host (ranks are threads), mpi (ranks are processes; starts itself under mpirun)");
   add(command, group, "--shrink", o.shrink, "F", "divide all lengths and the window by F, rounding up");
   add(command, group, "--micro-step", o.micro_step, "N", "which micro-step to execute [the one with the most work]");
   add(command, group, "--compare", o.compare, "NAMES", "dispatchers to execute on the same placed sequences");
+  add(command, group, "--timeout", o.timeout, "S", "seconds after which a rank that waits for another gives up");
+  add(command, group, "--trace", o.trace, "FILE", "write when each rank's queues were busy, for Chrome or Perfetto")
+      ->default_str("");
 }
 
 void add_options(CLI::App& command, simulating_options& o) {

@@ -58,6 +58,8 @@ struct running_options {
   std::string shrink{"1"};
   std::optional<std::string> micro_step;
   std::string compare{"ulysses,pooled"};
+  std::string timeout{"600"};
+  std::string trace;
 };
 
 /// The rest of `simulate`'s options, as typed.

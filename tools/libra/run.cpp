@@ -1,5 +1,6 @@
 #include "commands.hpp"
 #include "memory.hpp"
+#include "mpi_job.hpp"
 #include "output.hpp"
 #include "prepare.hpp"
 #include "progress.hpp"
@@ -13,14 +14,19 @@
 #include <libra/host/attention_run.hpp>
 #include <libra/host/instruction_set.hpp>
 #include <libra/host/kernel.hpp>
+#include <libra/io/file.hpp>
 #include <libra/io/run_report.hpp>
+#include <libra/io/trace_json.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +40,9 @@ struct run_configuration {
   std::int64_t shrink{1};
   std::vector<std::string_view> systems;
   std::int32_t micro_step{};
+  std::string_view backend;
+  host::attention_run_options options;
+  bool traced{};
 };
 
 /// The micro-step with the most work, or the one that was asked for.
@@ -75,34 +84,65 @@ void require_memory(prepared_plan const& plan, std::vector<step_plans> const& sy
           "expected a larger --shrink, or fewer ranks");
 }
 
-/// Executes the systems one after another and checks them together.
-run_report execute(std::vector<step_plans> const& plans, run_configuration const& run) {
-  run_report report{.micro_step = run.micro_step, .systems = {}};
+/// A run's ops as lanes of a trace: one process per pool, one lane per queue of each rank.
+void add_trace(std::vector<trace_process>& traces, std::string_view system, host::pool_plans pools,
+               host::attention_run const& run) {
+  constexpr double ps_per_second = 1e12;
+  std::size_t rank = 0;
+  for (std::size_t p = 0; p < pools.size(); ++p) {
+    trace_process process{.name = fmt::format("{} pool {}", system, p), .events = {}};
+    for (std::int32_t r = 0; r < pools[p]->batch.ranks(); ++r, ++rank) {
+      for (op_time const& o : run.ops[rank]) {
+        process.events.push_back(
+            {.what = name_of(o.kind),
+             .rank = r,
+             .lane = o.on,
+             .begin_ps = static_cast<std::int64_t>(o.start_seconds * ps_per_second),
+             .duration_ps = static_cast<std::int64_t>((o.end_seconds - o.start_seconds) * ps_per_second)});
+      }
+    }
+    traces.push_back(std::move(process));
+  }
+}
+
+struct executed {
+  run_report report;
+  std::vector<trace_process> traces;
+};
+
+/// Executes the systems one after another and checks them together; in a job only the first process has results.
+std::optional<executed> execute(std::vector<step_plans> const& plans, run_configuration const& run,
+                                std::optional<mpi_job> const& job) {
+  executed done{.report = {.micro_step = run.micro_step, .systems = {}}, .traces = {}};
   std::vector<host::attention_run> results;
   progress bar("executing and checking", static_cast<std::int64_t>(plans.size()) + 1);
   for (step_plans const& plan : plans) {
-    results.push_back(host::run_attention(plan));
+    results.push_back(job ? job->run(plan, run.options) : host::run_attention(plan, run.options));
     bar.advance();
   }
-  std::vector<host::tensor_errors> const errors = host::check_attention(plans.front(), results);
+  if (!speaks_for_the_job()) {
+    return std::nullopt;
+  }
+  std::vector<host::tensor_errors> const errors = host::check_attention(plans.front(), results, run.options);
   for (std::size_t s = 0; s < results.size(); ++s) {
     host::attention_run& result = results[s];
     host::tensor_errors const& e = errors[s];
-    report.systems.push_back({.system = std::string(run.systems[s]),
-                              .forward_seconds = result.forward_seconds,
-                              .backward_seconds = result.backward_seconds,
-                              .busy_seconds = std::move(result.busy_seconds),
-                              .bytes_sent = result.bytes_sent,
-                              .overlap = result.overlap,
-                              .max_error = {e.o, e.lse, e.dq, e.dk, e.dv}});
+    if (run.traced) add_trace(done.traces, run.systems[s], plans[s], result);
+    done.report.systems.push_back({.system = std::string(run.systems[s]),
+                                   .forward_seconds = result.forward_seconds,
+                                   .backward_seconds = result.backward_seconds,
+                                   .busy_seconds = std::move(result.busy_seconds),
+                                   .bytes_sent = result.bytes_sent,
+                                   .overlap = result.overlap,
+                                   .max_error = {e.o, e.lse, e.dq, e.dk, e.dv}});
   }
-  return report;
+  return done;
 }
 
 void write_config(json_writer& json, configuration const& config, run_configuration const& run) {
   json.object("config", [&] {
     write_members(json, config);
-    json.member("backend", "host");
+    json.member("backend", run.backend);
     json.member("shrink", run.shrink);
     json.member("micro_step", run.micro_step);
     json.array("compare", [&] {
@@ -113,16 +153,17 @@ void write_config(json_writer& json, configuration const& config, run_configurat
   });
 }
 
-std::string tables(prepared_plan const& plan, run_report const& report) {
+std::string tables(prepared_plan const& plan, run_configuration const& run, run_report const& report) {
   layout const& l = plan.batch.layout;
   int128 tokens = 0;
   for (sequence_id const s : plan.batch.placement.step(micro_step_id(report.micro_step))) {
     for (segment const& part : plan.batch.packing.sequences[s.index()]) tokens += part.length;
   }
   text_table table("<>>>>>>>>>");
-  table.line(fmt::format("Micro-step {} of {}: {} in {}, {} as threads ({})", report.micro_step,
+  table.line(fmt::format("Micro-step {} of {}: {} in {}, {} as {} ({})", report.micro_step,
                          plan.batch.placement.steps(), counted(tokens, "token"), counted(l.dp, "sequence"),
-                         counted(l.ranks(), "rank"), host::instruction_set()));
+                         counted(l.ranks(), "rank"), run.backend == "mpi" ? "processes" : "threads",
+                         host::instruction_set()));
   table.line("");
   table.row(
       {"system", "forward", "backward", "both", "skew", "sent", "overlap", "error o, lse", "dq, dk, dv", "check"});
@@ -143,17 +184,27 @@ std::string tables(prepared_plan const& plan, run_report const& report) {
 }  // namespace
 
 outcome run_command::run() const {
-  std::vector<std::string_view> const backends{"host"};
-  static_cast<void>(parse_choice("--backend", running.backend, backends));
+  std::vector<std::string_view> const backends{"host", "mpi"};
   std::vector<std::string_view> const dispatchers = policy_names(seam::dispatcher);
+  constexpr std::int64_t most_seconds = 1'000'000;
   run_configuration chosen;
+  chosen.backend = backends[parse_choice("--backend", running.backend, backends)];
+  bool const processes = chosen.backend == "mpi";
+  require(!processes || has_mpi(), "--backend is mpi, which this libra was built without, expected host");
   chosen.shrink = parse_integer("--shrink", running.shrink, {.least = 1});
+  chosen.options.timeout =
+      std::chrono::seconds(parse_integer("--timeout", running.timeout, {.least = 1, .most = most_seconds}));
+  chosen.traced = !running.trace.empty();
   for (std::size_t const d : parse_choices("--compare", running.compare, dispatchers)) {
     chosen.systems.push_back(dispatchers[d]);
   }
 
   configuration config = resolve(planning, chosen.shrink);
   config.planning.width = host::kernel::width;
+  if (processes && std::ranges::find(input.lengths, "-") != input.lengths.end()) {
+    require(!in_mpi_job(), "LENGTHS is -, expected a file: mpirun passes standard input to one process only");
+    keep_standard_input();
+  }
   prepared_plan const plan = prepare(input, std::move(config), chosen.shrink);
   chosen.micro_step = resolve_micro_step(running, plan.batch);
 
@@ -162,18 +213,33 @@ outcome run_command::run() const {
     plans.push_back(plan_step(plan, system, chosen.micro_step));
   }
   require_memory(plan, plans, chosen.micro_step);
+  auto const ranks = static_cast<std::int32_t>(plan.batch.layout.ranks());
+  if (processes && !in_mpi_job()) {
+    return relaunch(typed, ranks);
+  }
 
-  run_report const report = execute(plans, chosen);
+  std::optional<mpi_job> job;
+  if (processes) {
+    job.emplace(typed, ranks);
+    job->agree(plan.batch.fingerprint, chosen.options);
+  }
+  std::optional<executed> const done = execute(plans, chosen, job);
+  if (!done) {
+    return outcome::done;
+  }
+  if (chosen.traced) {
+    write_file(running.trace, trace_json(done->traces));
+  }
   deliver(
       output,
       [&] {
         return document("run", [&](json_writer& json) {
           write_config(json, plan.config, chosen);
-          write_members(json, report);
+          write_members(json, done->report);
         });
       },
-      [&] { return tables(plan, report); });
-  return report.passed() ? outcome::done : outcome::check_failed;
+      [&] { return tables(plan, chosen, done->report); });
+  return done->report.passed() ? outcome::done : outcome::check_failed;
 }
 
 }  // namespace libra::tools

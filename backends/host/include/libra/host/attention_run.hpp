@@ -8,6 +8,7 @@
 #include <libra/run/timeline.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,6 +44,8 @@ void fill_random_row(std::uint64_t seed, tensor what, std::int64_t document, std
 struct attention_run_options {
   std::uint64_t seed{};
   std::optional<float> softmax_scale;
+  /// A rank that waits so long for another without anything arriving fails the run.
+  std::chrono::milliseconds timeout{std::chrono::minutes(10)};
 };
 
 /// What the ranks of a micro-step's pools computed, and how long it took them.
