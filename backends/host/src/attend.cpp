@@ -79,7 +79,8 @@ HWY_INLINE void attend_block(attend_tile const& tile, std::int64_t chunk, std::s
                                    seen.end - seen.begin);
 }
 
-void attend_chunk(attend_tile const& tile, std::int64_t chunk, std::size_t count, attend_buffers& b) {
+void attend_chunk(attend_tile const& tile, std::int64_t chunk, std::size_t count, attend_buffers& b,
+                  progress_hook const& poll) {
   tile_extent const& extent = tile.extent;
   auto const head_dim = static_cast<std::size_t>(extent.head_dim);
   load_pairs(tile.q, extent, chunk, count, extent.scale * std::numbers::log2e_v<float>, b.queries);
@@ -99,6 +100,7 @@ void attend_chunk(attend_tile const& tile, std::int64_t chunk, std::size_t count
     for (std::size_t at = 0; at < count; at += detail::batch_rows) {
       attend_block(tile, chunk, at, std::min(detail::batch_rows, count - at), block, b);
     }
+    poll();
   }
   for (std::size_t i = 0; i < count; ++i) {
     b.inverse[i] = b.total[i] > 0.0F ? 1.0F / b.total[i] : 0.0F;  // 0: of some keys, a row may see none
@@ -128,14 +130,14 @@ void store_lse(attend_tile const& tile, std::int64_t chunk, std::size_t count, d
 
 }  // namespace
 
-void attend(attend_tile const& tile, scratch& memory) {
+void attend(attend_tile const& tile, scratch& memory, progress_hook poll) {
   detail::validate(tile.extent);
   auto& buffers = detail::buffers_in<detail::attend_buffers>(memory);
   std::int64_t const pairs = detail::pair_rows(tile.extent);
   constexpr auto step = static_cast<std::int64_t>(detail::chunk_rows);
   for (std::int64_t chunk = 0; chunk < pairs; chunk += step) {
     auto const count = static_cast<std::size_t>(std::min(step, pairs - chunk));
-    HWY_DYNAMIC_DISPATCH(attend_chunk)(tile, chunk, count, buffers);
+    HWY_DYNAMIC_DISPATCH(attend_chunk)(tile, chunk, count, buffers, poll);
     store_lse(tile, chunk, count, buffers);
   }
 }

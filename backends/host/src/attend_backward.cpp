@@ -90,8 +90,8 @@ HWY_INLINE void add_keys(float const (*rows)[detail::dim_stride], float factor, 
   }
 }
 
-void attend_backward_chunk(attend_backward_tile const& tile, std::int64_t chunk, std::size_t count,
-                           backward_buffers& b) {
+void attend_backward_chunk(attend_backward_tile const& tile, std::int64_t chunk, std::size_t count, backward_buffers& b,
+                           progress_hook const& poll) {
   tile_extent const& extent = tile.extent;
   auto const head_dim = static_cast<std::size_t>(extent.head_dim);
   load_chunk(tile, chunk, count, b);
@@ -112,6 +112,7 @@ void attend_backward_chunk(attend_backward_tile const& tile, std::int64_t chunk,
     // The queries carry scale * log2(e), which leaves ln(2) for dk.
     add_keys(b.dk, std::numbers::ln2_v<float>, begin, end, head_dim, tile.dk);
     add_keys(b.dv, 1.0F, begin, end, head_dim, tile.dv);
+    poll();
   }
   store_pairs(b.dq, &extent.scale, 0, extent, chunk, count, tile.dq);
 }
@@ -128,14 +129,14 @@ HWY_EXPORT(attend_backward_chunk);
 
 }  // namespace
 
-void attend_backward(attend_backward_tile const& tile, scratch& memory) {
+void attend_backward(attend_backward_tile const& tile, scratch& memory, progress_hook poll) {
   detail::validate(tile.extent);
   auto& buffers = detail::buffers_in<detail::backward_buffers>(memory);
   std::int64_t const pairs = detail::pair_rows(tile.extent);
   constexpr auto step = static_cast<std::int64_t>(detail::chunk_rows);
   for (std::int64_t chunk = 0; chunk < pairs; chunk += step) {
     auto const count = static_cast<std::size_t>(std::min(step, pairs - chunk));
-    HWY_DYNAMIC_DISPATCH(attend_backward_chunk)(tile, chunk, count, buffers);
+    HWY_DYNAMIC_DISPATCH(attend_backward_chunk)(tile, chunk, count, buffers, poll);
   }
 }
 

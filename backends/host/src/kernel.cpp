@@ -73,7 +73,7 @@ memory::memory(std::int64_t bytes)
 
 void memory::release::operator()(std::byte* first) const noexcept { ::operator delete(first, alignment); }
 
-void kernel::attend(std::span<tile_task const> tiles, bindings const& at) {
+void kernel::attend(std::span<tile_task const> tiles, bindings const& at, progress_hook poll) {
   for (tile_task const& task : tiles) {
     operands const in(task, at);
     attend_tile tile{.extent = in.extent(),
@@ -83,17 +83,17 @@ void kernel::attend(std::span<tile_task const> tiles, bindings const& at) {
                      .o = in.write(tensor::o),
                      .lse = in.write(tensor::lse)};
     if (task.part != key_part::next) {
-      host::attend(tile, scratch_);
+      host::attend(tile, scratch_, poll);
       continue;
     }
     head_rows<float> const o = std::exchange(tile.o, temporary(part_rows_, task, at.shape().head_dim));
     head_rows<float> const lse = std::exchange(tile.lse, temporary(part_lse_, task, 1));
-    host::attend(tile, scratch_);
+    host::attend(tile, scratch_, poll);
     combine(tile.o, tile.lse, o, lse, extent_of(task, at));
   }
 }
 
-void kernel::attend_backward(std::span<tile_task const> tiles, bindings const& at) {
+void kernel::attend_backward(std::span<tile_task const> tiles, bindings const& at, progress_hook poll) {
   for (tile_task const& task : tiles) {
     operands const in(task, at);
     attend_backward_tile tile{.extent = in.extent(),
@@ -107,11 +107,11 @@ void kernel::attend_backward(std::span<tile_task const> tiles, bindings const& a
                               .dk = in.write(tensor::dk),
                               .dv = in.write(tensor::dv)};
     if (task.part != key_part::next) {
-      host::attend_backward(tile, scratch_);
+      host::attend_backward(tile, scratch_, poll);
       continue;
     }
     head_rows<float> const dq = std::exchange(tile.dq, temporary(part_rows_, task, at.shape().head_dim));
-    host::attend_backward(tile, scratch_);
+    host::attend_backward(tile, scratch_, poll);
     parts_.assign({dq, tile.dq});
     add_rows(parts_, dq, extent_of(task, at));
   }

@@ -3,6 +3,7 @@
 #include <libra/core/ids.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/run/bindings.hpp>
+#include <libra/run/progress.hpp>
 #include <libra/run/strided_rows.hpp>
 
 #include <concepts>
@@ -100,6 +101,14 @@ concept tile_kernel =
       { kernel.row_dot(regions, at) } -> std::same_as<void>;
       { kernel.clear(regions, at) } -> std::same_as<void>;
       { kernel.reduce(sums, partials, at) } -> std::same_as<void>;
+    };
+
+/// A kernel whose work takes the calling thread's time: it calls the hook every few milliseconds while it computes.
+template <class K>
+concept polling_kernel =
+    tile_kernel<K> && requires(K& kernel, bindings const& at, std::span<tile_task const> tiles, progress_hook poll) {
+      { kernel.attend(tiles, at, poll) } -> std::same_as<void>;
+      { kernel.attend_backward(tiles, at, poll) } -> std::same_as<void>;
     };
 
 /// A backend: a transport and a kernel that belong to one rank and work on the same memory.

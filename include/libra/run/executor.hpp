@@ -19,8 +19,9 @@ namespace libra {
 
 /// Runs one rank's program, call after call.
 ///
-/// Ops run in list order. An exchange is started when the list reaches it and waited for when an op needs it, so that
-/// it travels while the ops between are computed. Rounds in which other ranks exchange and this one does not are
+/// Ops run in list order, but for exchanges that can start before the list reaches them: as soon as what they wait for
+/// has finished. An exchange is waited for when an op needs it, so that it travels while the ops between are computed:
+/// between ops, and inside those of a `polling_kernel`. Rounds in which other ranks exchange and this one does not are
 /// started empty, because all ranks of a pool start the same rounds.
 ///
 /// `Ticket` is the transport's. The first call allocates nothing more than the constructor did.
@@ -36,6 +37,11 @@ class executor {
         }
       }
     }
+    for (op const& o : program_->ops) {
+      if (o.kind == op_kind::exchange) {
+        exchanges_[index(o.on)].push_back(&o);
+      }
+    }
     sends_.resize(program_->sends.size());
     receives_.resize(program_->receives.size());
   }
@@ -48,17 +54,22 @@ class executor {
     requires std::same_as<Ticket, typename Transport::ticket>
   void run(Transport& transport, Kernel& kernel, bindings const& at, Observer&& observer = {}) {
     started_ = {};
+    launched_ = {};
     finished_ = {};
     for (auto& ticket : tickets_) {
       ticket.reset();
     }
+    std::array<std::size_t, queue_count> reached{};
     for (op const& o : program_->ops) {
-      wait_for_inputs(o, transport, observer);
       if (o.kind == op_kind::exchange) {
-        start(o, transport, at, observer);
+        if (reached[index(o.on)]++ == launched_[index(o.on)]) {
+          wait_for_inputs(o, transport, observer);
+          start(o, transport, at, observer);
+        }
       } else {
-        compute(o, kernel, at, observer);
-        poll(transport, observer);
+        wait_for_inputs(o, transport, observer);
+        compute(o, transport, kernel, at, observer);
+        poll(transport, at, observer);
       }
     }
     for (queue const q : {queue::fetch, queue::deliver}) {
@@ -113,6 +124,7 @@ class executor {
     tell(observer, o, op_step::start);
     tickets_[index(o.on)] = in_flight{&o, transport.start({o.on, o.round, sends, receives})};
     started_[index(o.on)] = o.round + 1;
+    ++launched_[index(o.on)];
   }
 
   /// Starts the rounds before `end` of which this rank's program has no op.
@@ -125,15 +137,24 @@ class executor {
     }
   }
 
-  template <class Kernel, class Observer>
-  void compute(op const& o, Kernel& kernel, bindings const& at, Observer& observer) {
+  template <class Transport, class Kernel, class Observer>
+  void compute(op const& o, Transport& transport, Kernel& kernel, bindings const& at, Observer& observer) {
+    auto meanwhile = [&] { poll(transport, at, observer); };
     tell(observer, o, op_step::start);
     switch (o.kind) {
       case op_kind::attend:
-        kernel.attend(program_->tiles_of(o), at);
+        if constexpr (polling_kernel<Kernel>) {
+          kernel.attend(program_->tiles_of(o), at, progress_hook(meanwhile));
+        } else {
+          kernel.attend(program_->tiles_of(o), at);
+        }
         break;
       case op_kind::attend_backward:
-        kernel.attend_backward(program_->tiles_of(o), at);
+        if constexpr (polling_kernel<Kernel>) {
+          kernel.attend_backward(program_->tiles_of(o), at, progress_hook(meanwhile));
+        } else {
+          kernel.attend_backward(program_->tiles_of(o), at);
+        }
         break;
       case op_kind::row_dot:
         kernel.row_dot(program_->dots_of(o), at);
@@ -151,14 +172,29 @@ class executor {
     tell(observer, o, op_step::finish);
   }
 
-  /// Lets the rounds under way progress.
+  /// Lets the rounds under way progress, and starts those that wait for nothing more.
   template <class Transport, class Observer>
-  void poll(Transport& transport, Observer& observer) {
-    for (auto& flying : tickets_) {
+  void poll(Transport& transport, bindings const& at, Observer& observer) {
+    for (queue const q : {queue::fetch, queue::deliver}) {
+      auto& flying = tickets_[index(q)];
       if (flying && transport.test(flying->ticket)) {
         landed(flying, observer);
       }
+      auto const& all = exchanges_[index(q)];
+      std::size_t const next = launched_[index(q)];
+      if (!flying && next < all.size() && may_start(*all[next])) {
+        start(*all[next], transport, at, observer);
+      }
     }
+  }
+
+  [[nodiscard]] bool may_start(op const& o) const noexcept {
+    for (queue const q : {queue::fetch, queue::compute, queue::deliver}) {
+      if (q != o.on && finished_[index(q)] < o.after[index(q)]) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /// Waits for the round that is under way on a queue, if any.
@@ -189,6 +225,9 @@ class executor {
   /// Rounds of each queue in the pool.
   std::array<std::int32_t, queue_count> rounds_{};
   std::array<std::int32_t, queue_count> started_{};
+  /// Exchanges of each queue, and how many of them have been started.
+  std::array<std::vector<op const*>, queue_count> exchanges_{};
+  std::array<std::size_t, queue_count> launched_{};
   std::array<std::int32_t, queue_count> finished_{};
   std::array<std::optional<in_flight>, queue_count> tickets_{};
   std::vector<outgoing> sends_;

@@ -36,8 +36,8 @@ class kernel {
   static constexpr element_bytes width{4, 4, 4};
 
   [[nodiscard]] memory allocate(std::int64_t bytes) { return memory(bytes); }
-  void attend(std::span<tile_task const> tiles, bindings const& at);
-  void attend_backward(std::span<tile_task const> tiles, bindings const& at);
+  void attend(std::span<tile_task const> tiles, bindings const& at, progress_hook poll = {});
+  void attend_backward(std::span<tile_task const> tiles, bindings const& at, progress_hook poll = {});
   void row_dot(std::span<region_task const> regions, bindings const& at);
   void clear(std::span<region_task const> regions, bindings const& at);
   void reduce(std::span<reduce_task const> sums, std::span<location const> partials, bindings const& at);
@@ -49,6 +49,6 @@ class kernel {
   std::vector<float> part_rows_;
   std::vector<float> part_lse_;
 };
-static_assert(libra::tile_kernel<kernel>);
+static_assert(polling_kernel<kernel>);
 
 }  // namespace libra::host

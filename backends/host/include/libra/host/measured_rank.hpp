@@ -58,7 +58,8 @@ struct measured_rank {
 ///
 /// Errors: what the operator throws; the transports have been told.
 template <libra::transport Everyone, libra::backend Backend>
-[[nodiscard]] measured_rank measure_rank(Everyone& everyone, Backend& parts, std::shared_ptr<pool_plan const> plan,
+[[nodiscard]] measured_rank measure_rank(Everyone& everyone, Backend& parts,
+                                         std::shared_ptr<pool_plan const> const& plan,
                                          attention_run_options const& options,
                                          rank_observer::clock::time_point origin) {
   pool_batch const& batch = plan->batch;

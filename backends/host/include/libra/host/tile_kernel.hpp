@@ -2,6 +2,7 @@
 
 #include <libra/host/scratch.hpp>
 #include <libra/model/mask.hpp>
+#include <libra/run/progress.hpp>
 
 #include <cstdint>
 #include <span>
@@ -95,13 +96,14 @@ struct attend_backward_tile {
 /// Errors: `input_error` naming the extent that does not fit.
 /// Determinism: on one instruction set and for finite inputs the bits of a (row, head) depend on nothing but its own
 /// query and the keys it sees: not on the tile's other rows and heads, nor on where `keys` begins and ends.
-void attend(attend_tile const& tile, scratch& memory);
+/// `poll` is called about every millisecond.
+void attend(attend_tile const& tile, scratch& memory, progress_hook poll = {});
 
 /// Computes the gradients of `attend`.
 ///
 /// Pre and Errors: as `attend`. Determinism: `dq` as `attend`'s outputs; `dk` and `dv` are sums over the tile's rows
 /// and heads in a fixed order, so the same tile gives the same bits.
-void attend_backward(attend_backward_tile const& tile, scratch& memory);
+void attend_backward(attend_backward_tile const& tile, scratch& memory, progress_hook poll = {});
 
 /// Combines results of disjoint keys: `o` and `lse` become those of their own keys and the other's.
 ///
