@@ -42,6 +42,8 @@ class roofline {
                         capped(blocks, rates_.backward_block_ps))};
   }
 
+  /// Its work is a rank's time, to be compared with the time of an exchange.
+  [[nodiscard]] static constexpr bool counts_picoseconds() noexcept { return true; }
   [[nodiscard]] constexpr attention_rates const& rates() const noexcept { return rates_; }
 
  private:

@@ -1,9 +1,15 @@
 #pragma once
 
 #include <libra/dispatch/concept.hpp>
+#include <libra/dispatch/node_balance.hpp>
 #include <libra/dispatch/pouring.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 namespace libra {
 
@@ -20,12 +26,30 @@ struct pooled {
   static constexpr std::string_view name = "pooled";
 
   template <cost_model Cost>
-  [[nodiscard]] pool_dispatch operator()(pool_batch const& batch, Cost const& cost, topology const&) const {
-    pool_dispatch result{.forward = detail::pour(batch, cost, pass::forward),
-                         .backward = detail::pour(batch, cost, pass::backward),
-                         .ranks_per_exchange = batch.ranks(),
-                         .idle_ranks = 0};
-    return result;
+  [[nodiscard]] pool_dispatch operator()(pool_batch const& batch, Cost const& cost, topology const& links) const {
+    return {.forward = dispatch(batch, cost, links, pass::forward),
+            .backward = dispatch(batch, cost, links, pass::backward),
+            .ranks_per_exchange = batch.ranks(),
+            .idle_ranks = 0};
+  }
+
+ private:
+  template <cost_model Cost>
+  [[nodiscard]] static std::vector<tile> dispatch(pool_batch const& batch, Cost const& cost, topology const& links,
+                                                  pass p) {
+    detail::pool_work<Cost> const work(batch, cost, p);
+    detail::node_balance<Cost> balance(work, links);
+    auto const shares = balance();
+    std::vector<tile> tiles;
+    for (std::size_t n = 0; n < shares.size(); ++n) {
+      std::int32_t const first = balance.nodes().first(static_cast<std::int32_t>(n));
+      std::int32_t const last = balance.nodes().first(static_cast<std::int32_t>(n) + 1);
+      if (last > first) {
+        detail::pouring<Cost>(work, first, last, shares[n]).run(tiles);
+      }
+    }
+    std::ranges::sort(tiles, {}, [](tile const& t) { return std::tuple(t.rank, t.segment, t.head_begin, t.q_begin); });
+    return tiles;
   }
 };
 static_assert(dispatcher<pooled>);

@@ -7,69 +7,82 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 namespace libra::detail {
 
-/// The finest cut: rows in multiples of `rows`, heads in blocks of `heads`.
-struct tile_unit {
-  std::int64_t rows{};
-  std::int32_t heads{};
+/// Rows `[begin, end)` of one block of query heads of one key/value head, to be computed by somebody.
+struct share {
+  segment_id segment;
+  std::int32_t head_begin{};
+  std::int32_t head_end{};
+  std::int64_t begin{};
+  std::int64_t end{};
+
+  friend constexpr bool operator==(share const&, share const&) = default;
 };
 
-/// Spreads one pass of a pool over its ranks: fills every rank up to a common level, home first.
+/// One pass of a pool as a cost model sees it, and the finest pieces it is cut into.
 template <cost_model Cost>
-class pouring {
+class pool_work {
  public:
-  pouring(pool_batch const& batch, Cost const& cost, pass p) : batch_(batch), cost_(cost), pass_(p) {
+  pool_work(pool_batch const& of, Cost const& cost, pass p) : batch(of), cost_(cost), pass_(p) {
     for (std::size_t s = 0; s < batch.segments.size(); ++s) {
-      total_ += static_cast<int128>(work_of(segment_id(s), {0, batch.length(segment_id(s))}, batch.shape.group())) *
-                batch.shape.kv_heads;
+      segment_id const id(s);
+      total += static_cast<int128>(work_of({id, 0, batch.shape.group(), 0, batch.length(id)})) * batch.shape.kv_heads;
     }
-    grain_ = total_ / (int128{grains_per_share} * std::max(1, batch.ranks()));
-    unit_ = choose_unit();
-    list_items();
+    grain = total / (int128{grains_per_share} * std::max(1, batch.ranks()));
+    choose_unit();
   }
 
-  [[nodiscard]] std::vector<tile> run() {
-    // Cuts fall on units, so a level may leave some work over; it then rises by what was left. The level stays within
-    // a unit of the mean unless the work is too coarse for so many ranks, where it grows faster.
-    int128 level = ceil_div(total_, batch_.ranks());
-    for (int attempt = 0;; ++attempt) {
-      int128 const left = fill(level);
-      if (left == 0) {
-        break;
-      }
-      int128 const rise = ceil_div(left, batch_.ranks());
-      level += attempt < 8 ? rise : std::max(rise, level / 16 + 1);
-    }
-    std::ranges::sort(tiles_, {}, [](tile const& t) { return std::tuple(t.rank, t.segment, t.head_begin, t.q_begin); });
-    return std::move(tiles_);
-  }
-
- private:
-  /// A rank's share is this many grains: the precision of the balance, and the least piece worth cutting off.
-  static constexpr std::int32_t grains_per_share = 400;
-
-  /// Rows `[begin, length)` of one block of heads that no rank has taken yet.
-  struct item {
-    segment_id segment;
-    std::int32_t head_begin{};
-    std::int32_t head_end{};
-    std::int64_t begin{};
-  };
-
-  [[nodiscard]] std::int64_t work_of(segment_id s, row_range rows, std::int32_t heads) const {
-    return cost_(tile_shape{rows.begin, rows.end, batch_.length(s), heads, batch_.shape.head_dim, batch_.shape.mask})
+  [[nodiscard]] std::int64_t work_of(share const& s) const {
+    return cost_(tile_shape{s.begin, s.end, batch.length(s.segment), s.head_end - s.head_begin, batch.shape.head_dim,
+                            batch.shape.mask})
         .of(pass_);
   }
 
+  /// The largest multiple of the unit `end` such that rows `[s.begin, end)` are within `room`. Pre: all rows are not.
+  [[nodiscard]] std::int64_t last_row_within(share const& s, int128 room) const {
+    std::int64_t fits = s.begin / unit_rows;
+    std::int64_t exceeds = (s.end + unit_rows - 1) / unit_rows;
+    while (exceeds - fits > 1) {
+      std::int64_t const middle = fits + (exceeds - fits) / 2;
+      (work_of({s.segment, s.head_begin, s.head_end, s.begin, middle * unit_rows}) <= room ? fits : exceeds) = middle;
+    }
+    return fits * unit_rows;
+  }
+  /// The least multiple of the unit `begin` such that rows `[begin, s.end)` are within `room`. Pre: all rows are not.
+  [[nodiscard]] std::int64_t first_row_within(share const& s, int128 room) const {
+    std::int64_t exceeds = s.begin / unit_rows;
+    std::int64_t fits = (s.end + unit_rows - 1) / unit_rows;
+    while (fits - exceeds > 1) {
+      std::int64_t const middle = exceeds + (fits - exceeds) / 2;
+      (work_of({s.segment, s.head_begin, s.head_end, middle * unit_rows, s.end}) <= room ? fits : exceeds) = middle;
+    }
+    return std::min(fits * unit_rows, s.end);
+  }
+
+  [[nodiscard]] pass direction() const noexcept { return pass_; }
+  [[nodiscard]] Cost const& cost() const noexcept { return cost_; }
+
+  /// A rank's share is this many grains: the precision of the balance, and the least piece worth cutting off.
+  static constexpr std::int32_t grains_per_share = 400;
+
+  pool_batch const& batch;
+  int128 total{};
+  int128 grain{};
+  std::int64_t unit_rows{128};
+  std::int32_t unit_heads{1};
+
+ private:
   /// The coarsest unit whose heaviest instance is at most a grain; else the finest.
-  [[nodiscard]] tile_unit choose_unit() const {
-    std::int32_t const group = batch_.shape.group();
-    std::vector<tile_unit> choices;
+  void choose_unit() {
+    struct unit {
+      std::int64_t rows{};
+      std::int32_t heads{};
+    };
+    std::int32_t const group = batch.shape.group();
+    std::vector<unit> choices;
     for (std::int64_t const rows : {128, 64, 32, 16}) {
       choices.push_back({rows, group});
     }
@@ -78,49 +91,84 @@ class pouring {
       choices.push_back({16, heads});
     }
     auto const longest =
-        std::ranges::max_element(batch_.segments, {}, [](placed_segment const& s) { return s.what.length; });
-    if (longest == batch_.segments.end()) {
-      return choices.front();
+        std::ranges::max_element(batch.segments, {}, [](placed_segment const& s) { return s.what.length; });
+    unit chosen = longest == batch.segments.end() ? choices.front() : choices.back();
+    if (longest != batch.segments.end()) {
+      segment_id const s(static_cast<std::size_t>(longest - batch.segments.begin()));
+      std::int64_t const length = longest->what.length;
+      auto const fine = std::ranges::find_if(choices, [&](unit const& u) {
+        return work_of({s, 0, u.heads, std::max<std::int64_t>(0, length - u.rows), length}) <= grain;
+      });
+      chosen = fine == choices.end() ? chosen : *fine;
     }
-    segment_id const s(static_cast<std::size_t>(longest - batch_.segments.begin()));
-    std::int64_t const length = longest->what.length;
-    for (tile_unit const& unit : choices) {
-      int128 const heaviest = work_of(s, {std::max<std::int64_t>(0, length - unit.rows), length}, unit.heads);
-      if (heaviest <= grain_) {
-        return unit;
-      }
-    }
-    return choices.back();
+    unit_rows = chosen.rows;
+    unit_heads = chosen.heads;
   }
 
-  /// Lists the items of every segment, short segments first, so that the long ones are what is left to move.
-  void list_items() {
-    std::vector<segment_id> order;
-    for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
-      order.emplace_back(s);
-    }
-    std::ranges::stable_sort(order, {}, [&](segment_id s) { return batch_.length(s); });
-    std::int32_t const group = batch_.shape.group();
-    for (segment_id const s : order) {
-      for (std::int32_t first = 0; first < batch_.shape.q_heads; first += group) {
-        for (std::int32_t h = first; h < first + group; h += unit_.heads) {
-          items_.push_back({s, h, std::min(h + unit_.heads, first + group), 0});
-        }
+  Cost const& cost_;
+  pass pass_;
+};
+
+/// Spreads shares over the ranks of a node: fills every rank up to a common level, home first.
+template <cost_model Cost>
+class pouring {
+ public:
+  /// Pours `shares` over ranks `[first, last)`.
+  pouring(pool_work<Cost> const& work, std::int32_t first, std::int32_t last, std::vector<share> const& shares)
+      : work_(work),
+        batch_(work.batch),
+        first_(first),
+        last_(last) {
+    for (share const& s : shares) {
+      rank_span const home = home_ranks(s);
+      bool const foreign = home.first >= home.last;
+      total_ += work.work_of(s);
+      foreign_total_ += foreign ? work.work_of(s) : 0;
+      for (std::int32_t h = s.head_begin; h < s.head_end; h += work.unit_heads) {
+        (foreign ? foreign_ : items_)
+            .push_back({s.segment, h, std::min(h + work.unit_heads, s.head_end), s.begin, s.end});
       }
     }
+    // Short segments first, so that the long ones are what is left to move: they are most work for their bytes.
+    std::ranges::stable_sort(items_, {}, [&](share const& s) { return batch_.length(s.segment); });
   }
+
+  /// Appends the tiles to `tiles`.
+  void run(std::vector<tile>& tiles) {
+    // Cuts fall on units, so a level may leave some work over; it then rises by what was left. The level stays within
+    // a unit of the mean unless the work is too coarse for so many ranks, where it grows faster.
+    int128 level = ceil_div(total_, ranks());
+    for (int attempt = 0;; ++attempt) {
+      int128 const left = fill(level);
+      if (left == 0) {
+        break;
+      }
+      int128 const rise = ceil_div(left, ranks());
+      level += attempt < 8 ? rise : std::max(rise, level / 16 + 1);
+    }
+    tiles.insert(tiles.end(), tiles_.begin(), tiles_.end());
+  }
+
+ private:
+  [[nodiscard]] std::int32_t ranks() const noexcept { return last_ - first_; }
 
   /// Fills every rank up to `level` and returns the work that found no place.
   int128 fill(int128 level) {
     tiles_.clear();
-    room_.assign(static_cast<std::size_t>(batch_.ranks()), level);
-    left_ = items_;
-    pour_into([&](item const& i) { return home_ranks(i); });
-    pour_into([&](item const& i) { return group_ranks(i); });
+    // What comes from other nodes is spread evenly, so that every rank has work of its own node to cover its way.
+    room_.assign(static_cast<std::size_t>(ranks()), std::min(level, ceil_div(foreign_total_, ranks())));
+    left_ = foreign_;
+    pour_surplus();
+    for (int128& room : room_) {
+      room += level - std::min(level, ceil_div(foreign_total_, ranks()));
+    }
+    left_.insert(left_.end(), items_.begin(), items_.end());
+    pour_into([&](share const& i) { return home_ranks(i); });
+    pour_into([&](share const& i) { return group_ranks(i); });
     pour_surplus();
     int128 left = 0;
-    for (item const& i : left_) {
-      left += work_of(i.segment, {i.begin, batch_.length(i.segment)}, i.head_end - i.head_begin);
+    for (share const& i : left_) {
+      left += work_.work_of(i);
     }
     return left;
   }
@@ -129,22 +177,25 @@ class pouring {
     std::int32_t first{};
     std::int32_t last{};
   };
-  [[nodiscard]] rank_span home_ranks(item const& i) const {
+  [[nodiscard]] rank_span inside(std::int32_t first, std::int32_t last) const {
+    return {std::max(first, first_), std::min(last, last_)};
+  }
+  [[nodiscard]] rank_span home_ranks(share const& i) const {
     if (batch_.home.kind == sharding::zigzag) {
       return group_ranks(i);  // every rank of the group holds some of it
     }
-    return {batch_.home_of(i.segment, 0).value, batch_.home_of(i.segment, batch_.length(i.segment) - 1).value + 1};
+    return inside(batch_.home_of(i.segment, i.begin).value, batch_.home_of(i.segment, i.end - 1).value + 1);
   }
-  [[nodiscard]] rank_span group_ranks(item const& i) const {
+  [[nodiscard]] rank_span group_ranks(share const& i) const {
     std::int32_t const first = batch_[i.segment].slot.value * batch_.home.cp;
-    return {first, first + batch_.home.cp};
+    return inside(first, first + batch_.home.cp);
   }
 
   /// Gives each item, in order, to the ranks that `candidates` names for it, as far as they have room.
   template <class Candidates>
   void pour_into(Candidates candidates) {
     std::size_t kept = 0;
-    for (item i : left_) {
+    for (share i : left_) {
       rank_span const ranks = candidates(i);
       bool finished = false;
       for (std::int32_t r = ranks.first; r < ranks.last && !finished; ++r) {
@@ -159,13 +210,13 @@ class pouring {
 
   /// Pours what is left over all ranks in turn: a rank is filled before the next is begun.
   void pour_surplus() {
-    std::int32_t r = 0;
+    std::int32_t r = first_;
     std::size_t kept = 0;
-    for (item i : left_) {
-      while (r < batch_.ranks() && !take(i, rank_id(r))) {
+    for (share i : left_) {
+      while (r < last_ && !take(i, rank_id(r))) {
         ++r;
       }
-      if (r == batch_.ranks()) {
+      if (r == last_) {
         left_[kept++] = i;
       }
     }
@@ -173,54 +224,35 @@ class pouring {
   }
 
   /// Takes rows from the front of `i` for rank `r`, as many whole units as fit. True when nothing of the item is left.
-  bool take(item& i, rank_id r) {
-    int128& room = room_[r.index()];
-    std::int32_t const heads = i.head_end - i.head_begin;
-    std::int64_t const length = batch_.length(i.segment);
-    std::int64_t end = length;
-    if (work_of(i.segment, {i.begin, length}, heads) > room) {
+  bool take(share& i, rank_id r) {
+    int128& room = room_[static_cast<std::size_t>(r.value - first_)];
+    share part = i;
+    if (work_.work_of(i) > room) {
       // A crumb is not worth an exchange: cut only where a whole grain fits.
-      if (room < grain_) {
+      if (room < work_.grain) {
         return false;
       }
-      end = last_row_within(i, room, heads, length);
+      part.end = work_.last_row_within(i, room);
     }
-    if (end > i.begin) {
-      room -= work_of(i.segment, {i.begin, end}, heads);
-      tiles_.push_back({i.segment, r, i.head_begin, i.head_end, i.begin, end});
-      i.begin = end;
+    if (part.end > part.begin) {
+      room -= work_.work_of(part);
+      tiles_.push_back({part.segment, r, part.head_begin, part.head_end, part.begin, part.end});
+      i.begin = part.end;
     }
-    return i.begin == length;
+    return i.begin == i.end;
   }
 
-  /// The largest multiple of the unit `end` with rows `[i.begin, end)` within `room`. Pre: the whole item is not.
-  [[nodiscard]] std::int64_t last_row_within(item const& i, int128 room, std::int32_t heads,
-                                             std::int64_t length) const {
-    std::int64_t fits = i.begin / unit_.rows;
-    std::int64_t exceeds = (length + unit_.rows - 1) / unit_.rows;
-    while (exceeds - fits > 1) {
-      std::int64_t const middle = fits + (exceeds - fits) / 2;
-      (work_of(i.segment, {i.begin, middle * unit_.rows}, heads) <= room ? fits : exceeds) = middle;
-    }
-    return fits * unit_.rows;
-  }
-
+  pool_work<Cost> const& work_;
   pool_batch const& batch_;
-  Cost const& cost_;
-  pass pass_;
+  std::int32_t first_{};
+  std::int32_t last_{};
   int128 total_{};
-  int128 grain_{};
-  tile_unit unit_{};
-  std::vector<item> items_;
-  std::vector<item> left_;
+  int128 foreign_total_{};
+  std::vector<share> foreign_;  ///< of other nodes
+  std::vector<share> items_;
+  std::vector<share> left_;
   std::vector<int128> room_;
   std::vector<tile> tiles_;
 };
-
-/// The tiles of one pass, by rank, segment, head and row.
-template <cost_model Cost>
-[[nodiscard]] std::vector<tile> pour(pool_batch const& batch, Cost const& cost, pass p) {
-  return pouring<Cost>(batch, cost, p).run();
-}
 
 }  // namespace libra::detail

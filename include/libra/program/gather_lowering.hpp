@@ -20,10 +20,14 @@ namespace libra::detail {
 class gather_lowering {
  public:
   gather_lowering(pool_batch const& batch, std::span<tile const> tiles, pass direction, lowering_options const& options)
-      : nodes_(batch, options.ranks_per_node),
-        pool_{.batch = batch, .direction = direction, .width = options.width, .keep = options.keep_inputs} {
+      : pool_{.batch = batch,
+              .nodes = node_map(batch, options.ranks_per_node),
+              .direction = direction,
+              .width = options.width,
+              .keep = options.keep_inputs} {
     require(options.waves >= 1, "waves is ", options.waves, ", expected at least 1");
-    std::vector<rank_tiles> grouped = wave_cutter(batch, direction, options.width, options.waves)(tiles);
+    require(options.alive_waves >= 2, "alive_waves is ", options.alive_waves, ", expected at least 2");
+    std::vector<rank_tiles> grouped = wave_cutter(batch, pool_.nodes, direction, options.width, options.waves)(tiles);
     bool const moves = std::ranges::any_of(grouped, [](rank_tiles const& work) {
       return std::ranges::any_of(work.tiles, [](tile_ref const& t) { return !t.local(); });
     });
@@ -36,16 +40,17 @@ class gather_lowering {
           work.tiles, [](tile_ref const& t) { return !t.keys_home; }, [](tile_ref& t, std::size_t p) { t.panel = p; });
     }
     if (!(pool_.keep && pool_.backward())) {
-      pool_.keys = key_router(batch, nodes_, grouped)(pool_.waves);
+      pool_.keys = key_router(batch, pool_.nodes, grouped)(pool_.waves);
     }
     if (pool_.backward()) {
       join_gradient_panels(batch, grouped);
-      pool_.gradients = gradient_router(batch, nodes_, grouped)();
+      pool_.gradients = gradient_router(batch, pool_.nodes, grouped)();
     }
+    list_fetch_rounds(grouped);
     home_ = list_home_tasks(batch, direction);
     op_kind const attend = pool_.backward() ? op_kind::attend_backward : op_kind::attend;
     for (std::size_t r = 0; r < grouped.size(); ++r) {
-      skeleton::needs const needs = needs_of(grouped[r], r);
+      skeleton::needs const needs = needs_of(grouped[r], r, options.alive_waves);
       pool_.ranks.emplace_back(std::move(grouped[r]), needs, attend);
     }
   }
@@ -69,22 +74,52 @@ class gather_lowering {
   }
 
  private:
-  [[nodiscard]] skeleton::needs needs_of(rank_tiles const& work, std::size_t r) const {
+  /// Which rounds of fetch bring something to anyone, and for each rank the last that its waves need.
+  void list_fetch_rounds(std::vector<rank_tiles> const& grouped) {
+    rounds_.assign(static_cast<std::size_t>(fetch_rounds(pool_.waves)), false);
+    after_.assign(grouped.size(),
+                  std::vector<std::int32_t>(static_cast<std::size_t>(wave_numbers{pool_.waves}.count()), -1));
+    auto const need = [&](rank_id r, std::int32_t wave, std::int32_t round) {
+      rounds_[static_cast<std::size_t>(round)] = true;
+      std::int32_t& last = after_[r.index()][static_cast<std::size_t>(wave)];
+      last = std::max(last, round);
+    };
+    for (key_move const& m : pool_.keys.moves) {
+      rounds_[static_cast<std::size_t>(m.round)] = true;
+      if (!m.target_transit) {
+        need(m.to, m.wave, m.round);
+      }
+    }
+    for (rank_tiles const& work : grouped) {
+      for (tile_ref const& t : work.tiles) {
+        if (!t.rows_home) {
+          pool_.batch.for_each_home(t.what.segment, {t.what.q_begin, t.what.q_end},
+                                    [&](rank_id home, row_range, std::int64_t) {
+                                      bool const near = pool_.nodes.of(home) == pool_.nodes.of(t.what.rank);
+                                      need(t.what.rank, t.wave, near ? near_round(t.wave) : network_round(t.wave));
+                                    });
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] skeleton::needs needs_of(rank_tiles const& work, std::size_t r, std::int32_t alive) const {
     auto const waves = static_cast<std::size_t>(wave_numbers{pool_.waves}.count());
     skeleton::needs n{.dots = !home_.dots[r].empty(),
                       .clears = home_.padding[r].size() > 0,
-                      .reduces = false,
+                      .reduces = pool_.backward() && !pool_.gradients.homes[r].empty(),
                       .waves = pool_.waves,
-                      .early = pool_.keys.early_round,
+                      .alive = alive,
                       .late = false,
+                      .rounds = rounds_,
                       .attends = std::vector<bool>(waves),
+                      .after = after_[r],
                       .sums = std::vector<bool>(waves)};
     for (tile_ref const& t : work.tiles) {
       n.attends[static_cast<std::size_t>(t.wave)] = true;
       // Backward adds to dk and dv, wherever they are, so something has to be zero first.
       n.clears = n.clears || pool_.backward();
     }
-    n.reduces = pool_.backward() && !pool_.gradients.homes[r].empty();
     for (node_sum const& s : pool_.gradients.sums) {
       n.late = n.late || s.round == pool_.waves;
       if (s.at.index() == r) {
@@ -215,9 +250,11 @@ class gather_lowering {
     return task;
   }
 
-  node_map nodes_;
   pool_build pool_;
   home_tasks home_;
+  /// Shape: `[fetch_rounds]`, and `[ranks, waves + 3]`.
+  std::vector<bool> rounds_;
+  std::vector<std::vector<std::int32_t>> after_;
 };
 
 }  // namespace libra::detail

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <libra/model/node_map.hpp>
 #include <libra/program/home_tasks.hpp>
-#include <libra/program/node_map.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/program/panels.hpp>
 

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <libra/model/node_map.hpp>
 #include <libra/model/pool_batch.hpp>
-#include <libra/program/node_map.hpp>
 #include <libra/program/panels.hpp>
+#include <libra/program/waves.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -16,6 +17,7 @@ namespace libra::detail {
 
 /// Keys and values of one (segment, head) on their way to a rank: from home, or from a neighbour that has them already.
 struct key_move {
+  std::int32_t wave{};
   std::int32_t round{};
   segment_id segment;
   std::int32_t kv_head{};
@@ -42,13 +44,12 @@ struct transit {
 struct key_routes {
   std::vector<key_move> moves;  ///< by round
   std::vector<transit> transits;
-  bool early_round{};  ///< round 0 brings something
 };
 
 /// Plans the way of every input panel's rows, wave by wave.
 ///
-/// What several ranks of a node need crosses to it once, spread evenly over the node's ranks in the round before, and
-/// these pass it on inside. What a rank of the node has already comes from there. Everything else comes from home.
+/// What several ranks of a node need crosses to it once, spread evenly over the node's ranks, and these pass it on
+/// inside in the next round. What a rank of the node has already comes from there. Everything else comes from home.
 class key_router {
  public:
   key_router(pool_batch const& batch, node_map const& nodes, std::vector<rank_tiles>& ranks)
@@ -198,10 +199,11 @@ class key_router {
     }
   }
 
-  void from_neighbour(std::int32_t round, need const& n, holding const& h, row_range keys,
+  void from_neighbour(std::int32_t wave, need const& n, holding const& h, row_range keys,
                       std::span<std::pair<rank_id, std::size_t> const> receivers) {
     for (auto const& [rank, panel] : receivers) {
-      add({.round = round,
+      add({.wave = wave,
+           .round = passing_round(wave),
            .segment = n.segment,
            .kv_head = n.kv_head,
            .tokens = keys,
@@ -212,7 +214,7 @@ class key_router {
     }
   }
 
-  void from_home(std::int32_t round, std::int32_t node, need const& n, row_range keys, std::size_t first) {
+  void from_home(std::int32_t wave, std::int32_t node, need const& n, row_range keys, std::size_t first) {
     std::size_t const last = receivers_.size();
     batch_.for_each_home(n.segment, keys, [&](rank_id home, row_range tokens, std::int64_t local) {
       if (nodes_.of(home) != node && last - first > 1) {
@@ -220,7 +222,8 @@ class key_router {
         return;
       }
       for (std::size_t i = first; i < last; ++i) {
-        add({.round = round,
+        add({.wave = wave,
+             .round = nodes_.of(home) == node ? near_round(wave) : network_round(wave),
              .segment = n.segment,
              .kv_head = n.kv_head,
              .tokens = tokens,
@@ -256,7 +259,8 @@ class key_router {
   void pass_on(std::int32_t wave, crossing const& c, row_range tokens, rank_id entry) {
     std::span const receivers = std::span(receivers_).subspan(c.first, c.last - c.first);
     auto const own = std::ranges::find(receivers, entry, &std::pair<rank_id, std::size_t>::first);
-    key_move in{.round = wave - 1,
+    key_move in{.wave = wave,
+                .round = network_round(wave),
                 .segment = c.segment,
                 .kv_head = c.kv_head,
                 .tokens = tokens,
@@ -266,14 +270,15 @@ class key_router {
     in.target_transit = own == receivers.end();
     if (in.target_transit) {
       in.target = routes_.transits.size();
-      routes_.transits.push_back({entry, tokens, wave - 1, {none, none}});
+      routes_.transits.push_back({entry, tokens, network_round(wave), {none, none}});
     } else {
       in.target = own->second;
     }
     add(in);
     for (auto const& [rank, panel] : receivers) {
       if (rank != entry) {
-        add({.round = wave,
+        add({.wave = wave,
+             .round = passing_round(wave),
              .segment = c.segment,
              .kv_head = c.kv_head,
              .tokens = tokens,
@@ -287,7 +292,6 @@ class key_router {
   }
 
   void add(key_move const& m) {
-    routes_.early_round = routes_.early_round || m.round == 0;
     if (!m.target_transit) {
       panel& p = ranks_[m.to.index()].inputs[m.target];
       p.first_round = std::min(p.first_round, m.round);

@@ -12,6 +12,9 @@ struct lowering_options {
   /// Batches that a rank's remote tiles are cut into; the inputs of one travel while another is computed. A ring has as
   /// many as it has members.
   std::int32_t waves{1};
+  /// How many waves' inputs and results a rank's workspace holds at a time; at least 2, so that one travels while
+  /// another is computed.
+  std::int32_t alive_waves{4};
   key_flow flow{key_flow::gather};
   /// Ranks that share a node, as `topology` numbers them: what several of them need crosses to it once and is passed on
   /// inside. 0: every rank is sent what it needs from home.

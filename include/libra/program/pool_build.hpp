@@ -38,6 +38,7 @@ struct rank_build {
 /// One pass of a pool while it is lowered.
 struct pool_build {
   pool_batch const& batch;
+  node_map nodes;
   pass direction{};
   element_bytes width;
   bool keep{};           ///< q, k and v that the forward pass brings stay for the backward pass

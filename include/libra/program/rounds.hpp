@@ -29,7 +29,7 @@ class round_writer {
 
   void operator()() {
     std::size_t next = 0;
-    for (std::int32_t f = 0; f <= pool_.waves; ++f) {
+    for (std::int32_t f = 0; f < fetch_rounds(pool_.waves); ++f) {
       if (has_round(&skeleton::fetch, f)) {
         fetch(f, next);
       }
@@ -60,8 +60,11 @@ class round_writer {
 
   void fetch(std::int32_t f, std::size_t& next) {
     round moved(pool_.ranks.size());
-    for (auto const& [r, i] : rows_by_wave_[static_cast<std::size_t>(f)]) {
-      fetch_rows(moved, r, i);
+    std::int32_t const wave = f / 2 + 1;
+    if (wave <= pool_.waves) {
+      for (auto const& [r, i] : rows_by_wave_[static_cast<std::size_t>(wave)]) {
+        fetch_rows(moved, r, i, f == near_round(wave));
+      }
     }
     for (; next < pool_.keys.moves.size() && pool_.keys.moves[next].round == f; ++next) {
       move_keys(moved, pool_.keys.moves[next]);
@@ -69,7 +72,8 @@ class round_writer {
     close(moved, &skeleton::fetch, f);
   }
 
-  void fetch_rows(round& moved, std::size_t r, std::size_t i) const {
+  /// Brings a tile's rows from their homes in the own node, or from the others.
+  void fetch_rows(round& moved, std::size_t r, std::size_t i, bool near) const {
     rank_build const& rank = pool_.ranks[r];
     tile const& t = rank.work.tiles[i].what;
     for (tensor const x : row_inputs(pool_.direction)) {
@@ -79,8 +83,10 @@ class round_writer {
       std::size_t const block = rank.blocks[i][static_cast<std::size_t>(x)];
       pool_.batch.for_each_home(
           t.segment, {t.q_begin, t.q_end}, [&](rank_id home, row_range tokens, std::int64_t local) {
-            moved.move({x, t.segment, t.head_begin, t.head_end, tokens}, home, location::home(local), rank_id(r),
-                       pool_.in_block(rank, x, block, tokens.begin - t.q_begin, t.head_end - t.head_begin));
+            if ((pool_.nodes.of(home) == pool_.nodes.of(t.rank)) == near) {
+              moved.move({x, t.segment, t.head_begin, t.head_end, tokens}, home, location::home(local), rank_id(r),
+                         pool_.in_block(rank, x, block, tokens.begin - t.q_begin, t.head_end - t.head_begin));
+            }
           });
     }
   }

@@ -15,48 +15,47 @@ namespace libra::detail {
 
 /// A rank's ops without their items, and where each is in the list (`none` when the rank has no such op).
 ///
-/// Round w completes the inputs of wave w while wave w - 1 is computed, and the results of wave w return while the next
-/// one is. Round w + 2 waits for wave w, and wave w + 2 for the return of wave w: two waves' blocks are alive at a
-/// time, whatever the speeds. Node sums of what round w of `deliver` brought are taken after wave w + 1 and leave with
-/// round w + 1; the round after the last wave's takes home only these.
+/// The inputs of a wave travel while earlier ones are computed, and its results return while later ones are. What
+/// brings wave w + `alive` waits for wave w, and wave w + `alive` for the return of wave w: so many waves' blocks are
+/// alive at a time, whatever the speeds. Node sums of what round w of `deliver` brought are taken after wave w + 1 and
+/// leave with round w + 1; the round after the last wave's takes home only these.
 class skeleton : private op_list {
  public:
-  /// What the rank has to do beside exchanging. `waves`, `early` and `late` are the pool's: how many waves need
-  /// something, whether a round before the first passes keys on, and whether one after the last takes sums home.
+  /// What the rank has to do beside exchanging. `waves`, `rounds` and `late` are the pool's: how many waves need
+  /// something, which rounds of fetch bring something, and whether one after the last wave takes sums home.
   struct needs {
     bool dots{};
     bool clears{};
     bool reduces{};
     std::int32_t waves{};
-    bool early{};
+    std::int32_t alive{2};
     bool late{};
-    std::vector<bool> attends;  ///< `[waves + 3]`: whether the rank has tiles of that wave
-    std::vector<bool> sums;     ///< `[waves + 3]`: whether it takes node sums of what that round of deliver brought
+    std::vector<bool> rounds;         ///< `[fetch_rounds(waves)]`
+    std::vector<bool> attends;        ///< `[waves + 3]`: whether the rank has tiles of that wave
+    std::vector<std::int32_t> after;  ///< `[waves + 3]`: the round of fetch that completes a wave's inputs, or -1
+    std::vector<bool> sums;  ///< `[waves + 3]`: whether it takes node sums of what that round of deliver brought
   };
 
   skeleton(needs const& n, op_kind attend_kind)
-      : fetch(static_cast<std::size_t>(wave_numbers{n.waves}.count()), none),
-        attend(fetch),
-        deliver(fetch),
-        sum(fetch) {
+      : fetch(static_cast<std::size_t>(fetch_rounds(n.waves)), none),
+        attend(static_cast<std::size_t>(wave_numbers{n.waves}.count()), none),
+        deliver(attend),
+        sum(attend) {
     dot = n.dots ? push(op_kind::row_dot, queue::compute, {}) : none;
     clear = n.clears ? push(op_kind::clear, queue::compute, {}) : none;
     auto const waves = static_cast<std::size_t>(n.waves);
-    if (n.early) {
-      fetch[0] = push(op_kind::exchange, queue::fetch, {dot});
-    }
-    if (waves >= 1) {
-      fetch[1] = push(op_kind::exchange, queue::fetch, {dot});
-    }
+    auto const alive = static_cast<std::size_t>(n.alive);
+    bring_until(n, 1);
     compute(n, 0, attend_kind, {});
     for (std::size_t w = 1; w <= waves; ++w) {
-      if (w < waves) {
-        fetch[w + 1] = push(op_kind::exchange, queue::fetch, {w >= 2 ? attend[w - 1] : none});
-      }
-      compute(n, w, attend_kind, {fetch[w], w >= 3 ? deliver[w - 2] : none});
+      // Two rounds ahead of the wave before, and what this one needs.
+      bring_until(n, std::max(network_round(static_cast<std::int32_t>(w)), n.after[w]));
+      std::size_t const inputs = n.after[w] < 0 ? none : fetch[static_cast<std::size_t>(n.after[w])];
+      compute(n, w, attend_kind, {inputs, w > alive ? deliver[w - alive] : none});
       add_up(n, w - 1);
       deliver[w] = push(op_kind::exchange, queue::deliver, {attend[w], sum[w - 1]});
     }
+    bring_until(n, fetch_rounds(n.waves) - 1);
     compute(n, waves + 1, attend_kind, {});
     if (n.late) {
       add_up(n, waves);
@@ -71,18 +70,34 @@ class skeleton : private op_list {
     auto const last = std::find_if(deliver.rbegin(), deliver.rend(), [](std::size_t o) { return o != none; });
     return last == deliver.rend() ? none : *last;
   }
+  /// The op of the first round of fetch from `round` on; one certainly follows when something is passed on.
+  [[nodiscard]] std::size_t fetch_from(std::int32_t round) const {
+    return *std::find_if(fetch.begin() + round, fetch.end(), [](std::size_t o) { return o != none; });
+  }
 
   using op_list::ops;
   std::size_t dot{none};
   std::size_t clear{none};
   std::size_t reduce{none};
-  /// Shape: `[waves + 3]`, by wave or round.
+  /// Shape: `[fetch_rounds(waves)]`, by round.
   std::vector<std::size_t> fetch;
+  /// Shape: `[waves + 3]`, by wave or round.
   std::vector<std::size_t> attend;
   std::vector<std::size_t> deliver;
   std::vector<std::size_t> sum;
 
  private:
+  /// Lists the rounds of fetch up to `last`.
+  void bring_until(needs const& n, std::int32_t last) {
+    for (; next_round_ <= last && next_round_ < fetch_rounds(n.waves); ++next_round_) {
+      auto const round = static_cast<std::size_t>(next_round_);
+      if (n.rounds[round]) {
+        std::int32_t const wave = next_round_ / 2 + 1;
+        std::size_t const earlier = wave > n.alive ? attend[static_cast<std::size_t>(wave - n.alive)] : none;
+        fetch[round] = push(op_kind::exchange, queue::fetch, {dot, earlier});
+      }
+    }
+  }
   void compute(needs const& n, std::size_t wave, op_kind kind, std::initializer_list<std::size_t> waits) {
     if (n.attends[wave]) {
       attend[wave] = push(kind, queue::compute, waits);
@@ -93,6 +108,8 @@ class skeleton : private op_list {
       sum[round] = push(op_kind::reduce, queue::compute, {deliver[round]});
     }
   }
+
+  std::int32_t next_round_{};
 };
 
 }  // namespace libra::detail

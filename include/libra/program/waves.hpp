@@ -1,6 +1,7 @@
 #pragma once
 
 #include <libra/core/wide.hpp>
+#include <libra/model/node_map.hpp>
 #include <libra/model/pool_batch.hpp>
 #include <libra/program/check_tile.hpp>
 #include <libra/program/home_tasks.hpp>
@@ -11,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace libra::detail {
@@ -28,11 +29,24 @@ struct wave_numbers {
   [[nodiscard]] constexpr std::int32_t second_late() const noexcept { return remote + 2; }
 };
 
+/// The rounds of `fetch`: what comes from the own node and what crosses the network take turns, so that a rank that
+/// needs only its node does not wait for the network.
+///
+/// The inputs of wave w come in the first two; what neighbours have in the third, which is the first of wave w + 1.
+[[nodiscard]] constexpr std::int32_t near_round(std::int32_t wave) noexcept { return 2 * wave - 2; }
+[[nodiscard]] constexpr std::int32_t network_round(std::int32_t wave) noexcept { return 2 * wave - 1; }
+[[nodiscard]] constexpr std::int32_t passing_round(std::int32_t wave) noexcept { return 2 * wave; }
+[[nodiscard]] constexpr std::int32_t fetch_rounds(std::int32_t waves) noexcept {
+  return waves == 0 ? 0 : passing_round(waves) + 1;
+}
+
 /// Cuts the tiles of every rank into waves.
 class wave_cutter {
  public:
-  wave_cutter(pool_batch const& batch, pass direction, element_bytes const& width, std::int32_t waves)
+  wave_cutter(pool_batch const& batch, node_map const& nodes, pass direction, element_bytes const& width,
+              std::int32_t waves)
       : batch_(batch),
+        nodes_(nodes),
         direction_(direction),
         width_(width),
         waves_(waves) {}
@@ -49,15 +63,15 @@ class wave_cutter {
     for (tile const& t : tiles) {
       ranks[t.rank.index()].tiles.push_back(refer(t));
     }
+    for (rank_tiles const& rank : ranks) {
+      int128 sum = 0;
+      for (tile_ref const& t : rank.tiles) {
+        sum += weight(t.what);
+      }
+      longest_ = std::max(longest_, sum);
+    }
     for (rank_tiles& rank : ranks) {
-      auto const remote =
-          std::stable_partition(rank.tiles.begin(), rank.tiles.end(), [](tile_ref const& t) { return t.local(); });
-      std::vector<tile_ref> late(rank.tiles.begin(), remote);
-      std::vector<tile_ref> moved(remote, rank.tiles.end());
-      rank.tiles.clear();
-      schedule_local(late, moved, rank.tiles);
-      cut_remote(moved, rank.tiles);
-      rank.tiles.insert(rank.tiles.end(), late.begin(), late.end());
+      order(rank.tiles);
     }
     return ranks;
   }
@@ -88,8 +102,11 @@ class wave_cutter {
             .keys_home = held(keys)};
   }
 
-  [[nodiscard]] int128 pairs(tile const& t) const {
-    return batch_.shape.mask.pairs(t.q_begin, t.q_end, batch_.length(t.segment)) * (t.head_end - t.head_begin);
+  /// About the time of a tile: what its rows see, and half a block more for the blocks that they see in part.
+  [[nodiscard]] int128 weight(tile const& t) const {
+    return (batch_.shape.mask.pairs(t.q_begin, t.q_end, batch_.length(t.segment)) +
+            (t.q_end - t.q_begin) * (key_block / 2)) *
+           (t.head_end - t.head_begin);
   }
 
   struct way {
@@ -118,32 +135,66 @@ class wave_cutter {
             rows.out / waves_ + 2 * keys * sums};
   }
 
-  /// Takes from `local` what runs first, and numbers the rest's waves.
-  void schedule_local(std::vector<tile_ref>& local, std::span<tile_ref const> moved, std::vector<tile_ref>& first) {
-    way const bytes = bytes_on_the_way(moved);
-    int128 total = 0;
-    for (tile_ref const& t : local) {
-      total += pairs(t.what);
+  /// Puts a rank's tiles into the order they are computed in, with their waves.
+  ///
+  /// In the middle is what other nodes have to do with. Around it, in proportion to the bytes that have to come before
+  /// and go after it, is what needs the own node only, and around that what needs nothing.
+  void order(std::vector<tile_ref>& tiles) {
+    auto const moved = std::stable_partition(tiles.begin(), tiles.end(), [](tile_ref const& t) { return t.local(); });
+    auto const crossing = std::stable_partition(moved, tiles.end(), [&](tile_ref const& t) { return in_node(t.what); });
+    local_.assign(tiles.begin(), moved);
+    near_.assign(moved, crossing);
+    far_.assign(crossing, tiles.end());
+    tiles.clear();
+    sort_by_density(far_);
+    way const bytes = bytes_on_the_way(far_.empty() ? near_ : far_);
+    int128 cover = weight(local_) + (far_.empty() ? 0 : weight(near_));
+    int128 const early = bytes.in + bytes.out == 0 ? cover : wide_share(cover, bytes.in, bytes.in + bytes.out);
+    int128 covered = 0;
+    auto const first_of = [&](std::vector<tile_ref>& from, auto must) {
+      return std::stable_partition(from.begin(), from.end(), [&](tile_ref const& t) {
+        bool const now = must(t) || covered < early;
+        covered += now ? weight(t.what) : 0;
+        return now;
+      });
+    };
+    // Sums that others add to as well have to go home in time.
+    auto const late_local =
+        first_of(local_, [&](tile_ref const& t) { return direction_ == pass::backward && sharing(t.what) != 1; });
+    tiles.insert(tiles.end(), local_.begin(), late_local);
+    int128 sum = covered;
+    auto const late_near = far_.empty() ? near_.end() : first_of(near_, [](tile_ref const&) { return false; });
+    number(std::span(near_.begin(), late_near), sum, tiles);
+    number(far_, sum, tiles);
+    number(std::span(late_near, near_.end()), sum, tiles);
+    std::span<tile_ref> const late(late_local, local_.end());
+    int128 const left = weight(late);
+    int128 done = 0;
+    for (tile_ref& t : late) {
+      std::int32_t const last = wave_numbers{waves_}.first_late();
+      t.wave = 2 * done < left || direction_ == pass::forward ? last : last + 1;
+      done += weight(t.what);
+      tiles.push_back(t);
     }
-    bool const all_first = moved.empty();
-    int128 const early =
-        all_first || bytes.in + bytes.out == 0 ? total : wide_share(total, bytes.in, bytes.in + bytes.out);
-    std::int32_t const last = wave_numbers{waves_}.first_late();
+  }
+
+  [[nodiscard]] int128 weight(std::span<tile_ref const> tiles) const {
     int128 sum = 0;
-    auto const stays = std::stable_partition(local.begin(), local.end(), [&](tile_ref const& t) {
-      bool const shared = direction_ == pass::backward && sharing(t.what) != 1;
-      bool const now = shared || sum < early;
-      sum += now ? pairs(t.what) : 0;
-      return now;
-    });
-    first.assign(local.begin(), stays);
-    local.erase(local.begin(), stays);
-    int128 const left = total - sum;
-    sum = 0;
-    for (tile_ref& t : local) {
-      t.wave = 2 * sum < left || direction_ == pass::forward ? last : last + 1;
-      sum += pairs(t.what);
+    for (tile_ref const& t : tiles) {
+      sum += weight(t.what);
     }
+    return sum;
+  }
+
+  /// True when the homes of a tile's rows and keys are in the node of its rank.
+  [[nodiscard]] bool in_node(tile const& t) const {
+    bool inside = true;
+    row_range const keys = batch_.shape.mask.panel(t.q_begin, t.q_end, batch_.length(t.segment));
+    row_range const all{std::min(keys.begin, t.q_begin), std::max(keys.end, t.q_end)};
+    batch_.for_each_home(t.segment, all, [&](rank_id home, row_range, std::int64_t) {
+      inside = inside && nodes_.of(home) == nodes_.of(t.rank);
+    });
+    return inside;
   }
 
   [[nodiscard]] static int128 wide_share(int128 total, int128 part, int128 whole) {
@@ -151,56 +202,102 @@ class wave_cutter {
     return total / steps * (part * steps / whole) + total % steps * (part * steps / whole) / steps;
   }
 
-  /// Numbers the waves of tiles that need something, and cuts those that two waves share.
-  void cut_remote(std::span<tile_ref> moved, std::vector<tile_ref>& out) const {
-    int128 total = 0;
+  /// Numbers the waves of tiles that need something, and cuts those that several waves share. `sum` is the weight of
+  /// what runs before: a wave is the same time on every rank, so that no round waits for a rank that is behind.
+  void number(std::span<tile_ref const> moved, int128& sum, std::vector<tile_ref>& out) const {
     for (tile_ref const& t : moved) {
-      total += pairs(t.what);
-    }
-    int128 sum = 0;
-    std::int32_t wave = 1;
-    for (tile_ref t : moved) {
-      int128 const all = pairs(t.what);
-      int128 done = 0;
-      // `wave` ends at total * wave / waves.
-      while (wave < waves_ && sum + all > end_of(total, wave)) {
-        std::int64_t const cut = cut_row(t.what, end_of(total, wave) - sum - done);
-        if (cut > t.what.q_begin && cut < t.what.q_end) {
-          tile first = t.what;
-          first.q_end = cut;
-          out.push_back(refer(first));
-          out.back().wave = wave;
-          done += pairs(first);
-          t.what.q_begin = cut;
-        }
-        ++wave;
+      int128 const all = weight(t.what);
+      std::int32_t const first = wave_at(sum);
+      std::int32_t const last = wave_at(sum + all - 1);
+      std::int64_t const half = (t.what.q_end - t.what.q_begin + 1) / 2;
+      for (std::int32_t wave = first; wave <= last; ++wave) {
+        auto const until = [&](int128 end) { return wide_share(half, std::clamp<int128>(end - sum, 0, all), all); };
+        add_part(t.what,
+                 {static_cast<std::int64_t>(wave == first ? 0 : until(end_of(wave - 1))),
+                  static_cast<std::int64_t>(wave == last ? half : until(end_of(wave)))},
+                 first == last, wave, out);
       }
-      tile_ref rest = refer(t.what);
-      rest.wave = wave;
-      out.push_back(rest);
       sum += all;
     }
   }
 
-  [[nodiscard]] int128 end_of(int128 total, std::int32_t wave) const { return total * wave / waves_; }
-
-  /// The last multiple of a key block at which the tile's rows before it hold at most `room` pairs.
-  [[nodiscard]] std::int64_t cut_row(tile const& t, int128 room) const {
-    std::int64_t fits = t.q_begin / key_block;
-    std::int64_t exceeds = t.q_end / key_block + 1;
-    while (exceeds - fits > 1) {
-      std::int64_t const middle = fits + (exceeds - fits) / 2;
-      tile part = t;
-      part.q_end = middle * key_block;
-      (part.q_end <= t.q_end && pairs(part) <= room ? fits : exceeds) = middle;
+  /// Appends the rows of a tile that are `distance` away from either end.
+  ///
+  /// Under a causal mask that makes waves of equal work also equal in rows. The heads of a segment begin at different
+  /// distances, so that a wave's rows come from many homes.
+  void add_part(tile const& t, row_range distance, bool whole, std::int32_t wave, std::vector<tile_ref>& out) const {
+    if (whole) {
+      add(t, wave, out);
+      return;
     }
-    return fits * key_block;
+    std::int64_t const half = (t.q_end - t.q_begin + 1) / 2;
+    std::int64_t const shift = half * (t.head_begin / batch_.shape.group()) / batch_.shape.kv_heads;
+    row_range const shifted{distance.begin + shift, distance.end + shift};
+    add_ends(t, {std::min(shifted.begin, half), std::min(shifted.end, half)}, wave, out);
+    add_ends(t, {std::max(shifted.begin, half) - half, std::max(shifted.end, half) - half}, wave, out);
+  }
+  void add_ends(tile const& t, row_range distance, std::int32_t wave, std::vector<tile_ref>& out) const {
+    auto const aligned = [&](std::int64_t row) { return row / key_block * key_block; };
+    std::int64_t const half = (t.q_end - t.q_begin + 1) / 2;
+    std::int64_t const middle = t.q_begin + half;
+    auto const front = [&](std::int64_t d) { return d == half ? middle : std::max(t.q_begin, aligned(t.q_begin + d)); };
+    auto const back = [&](std::int64_t d) {
+      return d == half ? middle : d == 0 ? t.q_end : std::max(middle, aligned(t.q_end - d));
+    };
+    tile first = t;
+    first.q_begin = front(distance.begin);
+    first.q_end = front(distance.end);
+    tile second = t;
+    second.q_begin = back(distance.end);
+    second.q_end = back(distance.begin);
+    if (first.q_end == second.q_begin) {
+      first.q_end = second.q_end;
+      second.q_begin = second.q_end;
+    }
+    for (tile const& part : {first, second}) {
+      if (part.q_begin < part.q_end) {
+        add(part, wave, out);
+      }
+    }
+  }
+
+  void add(tile const& t, std::int32_t wave, std::vector<tile_ref>& out) const {
+    out.push_back(refer(t));
+    out.back().wave = wave;
+  }
+
+  /// Tiles with many rows for their work into the middle, where their bytes hide best.
+  void sort_by_density(std::vector<tile_ref>& tiles) {
+    std::ranges::stable_sort(tiles, {}, [&](tile_ref const& t) {
+      return -(weight(t.what) / ((t.what.q_end - t.what.q_begin) * (t.what.head_end - t.what.head_begin)));
+    });
+    std::vector<tile_ref> sorted(tiles.size());
+    std::size_t front = 0;
+    std::size_t back = tiles.size();
+    for (std::size_t i = 0; i < tiles.size(); ++i) {
+      sorted[i % 2 == 0 ? front++ : --back] = tiles[i];
+    }
+    tiles = std::move(sorted);
+  }
+
+  [[nodiscard]] int128 end_of(std::int32_t wave) const { return longest_ * wave / waves_; }
+  [[nodiscard]] std::int32_t wave_at(int128 sum) const {
+    std::int32_t wave = 1;
+    while (wave < waves_ && sum >= end_of(wave)) {
+      ++wave;
+    }
+    return wave;
   }
 
   pool_batch const& batch_;
+  node_map const& nodes_;
   pass direction_;
   element_bytes width_;
   std::int32_t waves_;
+  int128 longest_{};  ///< weight of the rank with most
+  std::vector<tile_ref> local_;
+  std::vector<tile_ref> near_;
+  std::vector<tile_ref> far_;
   /// Shape: `[segments, kv_heads]`. Tiles that work on the same keys.
   std::vector<std::int32_t> sharing_;
 };

@@ -70,7 +70,7 @@ class block_planner {
         continue;
       }
       std::int64_t const rows = (t.what.q_end - t.what.q_begin) * (t.what.head_end - t.what.head_begin);
-      std::size_t const fetch = op(rank.steps.fetch, t.wave);
+      std::size_t const fetch = rank.steps.fetch_from(near_round(t.wave));
       std::size_t const attend = op(rank.steps.attend, t.wave);
       for (tensor const x : row_inputs(pool_.direction)) {
         rank.blocks[i][static_cast<std::size_t>(x)] =

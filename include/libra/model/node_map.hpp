@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace libra::detail {
+namespace libra {
 
 /// Which ranks of a pool share a node.
 class node_map {
@@ -30,4 +30,4 @@ class node_map {
   std::int32_t offset_{};
 };
 
-}  // namespace libra::detail
+}  // namespace libra

@@ -1,0 +1,316 @@
+#pragma once
+
+#include <libra/core/wide.hpp>
+#include <libra/cost/concept.hpp>
+#include <libra/dispatch/pouring.hpp>
+#include <libra/model/node_map.hpp>
+#include <libra/model/pool_batch.hpp>
+#include <libra/model/topology.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace libra::detail {
+
+/// Bytes that cross the network with work in bf16: per (row, head) and per (key, key/value head), away from home and
+/// back.
+struct crossing_bytes {
+  std::int64_t row_out{};
+  std::int64_t row_back{};
+  std::int64_t key_out{};
+  std::int64_t key_back{};
+};
+[[nodiscard]] constexpr crossing_bytes bytes_of(pass p, std::int32_t head_dim) noexcept {
+  std::int64_t const row = std::int64_t{2} * head_dim;
+  if (p == pass::forward) {
+    return {row, row + 4, 2 * row, 0};
+  }
+  return {2 * row + 8, row, 2 * row, 4 * row};
+}
+
+/// Decides which work leaves its node, and for which other.
+///
+/// Nodes above the mean give away the rows whose work is largest for their bytes: those of their longest segments,
+/// whole heads first, so that few key/value heads cross and every home rank sends alike. Nodes below the mean take them
+/// in order, so that a head is split between as few nodes as possible. How much of the surplus is given away is chosen
+/// so that over nodes the longest of computing, sending and receiving is least, and half the exchange on top; that can
+/// be nothing.
+///
+/// Complexity: O(n log n) in the segments plus linear in exported heads, a dozen times if the exchange limits.
+template <cost_model Cost>
+class node_balance {
+ public:
+  node_balance(pool_work<Cost> const& work, topology const& links)
+      : work_(work),
+        batch_(work.batch),
+        nodes_(batch_, links.ranks_per_node),
+        links_(links),
+        bytes_(bytes_of(work.direction(), batch_.shape.head_dim)) {}
+
+  [[nodiscard]] node_map const& nodes() const noexcept { return nodes_; }
+
+  /// What each node computes. Shape: `[nodes]`.
+  [[nodiscard]] std::vector<std::vector<share>> operator()() {
+    list_pieces();
+    trial best = attempt(1000);
+    if (limited_by_exchange(best)) {
+      for (std::int32_t const permille : {950, 900, 850, 800, 700, 600, 500, 400, 300, 200, 100, 0}) {
+        trial next = attempt(permille);
+        if (next.total_ps < best.total_ps) {
+          best = std::move(next);
+        }
+      }
+    }
+    return std::move(best.shares);
+  }
+
+ private:
+  /// Rows of a segment that one node holds.
+  struct piece {
+    segment_id segment;
+    row_range rows;
+    std::int64_t work{};  ///< of one key/value head
+    std::int32_t turn{};  ///< how many of like length on its home rank come first
+  };
+  /// A way to share the work out, and how long it takes.
+  struct trial {
+    std::vector<std::vector<share>> shares;
+    int128 computing_ps{};  ///< of the node that computes longest
+    int128 exchange_ps{};   ///< of the node that sends or receives longest
+    int128 total_ps{};
+  };
+  struct traffic {
+    std::int64_t sent{};
+    std::int64_t received{};
+  };
+
+  [[nodiscard]] std::int32_t ranks_of(std::size_t node) const {
+    auto const n = static_cast<std::int32_t>(node);
+    return nodes_.first(n + 1) - nodes_.first(n);
+  }
+  [[nodiscard]] share head_of(piece const& p, std::int32_t kv_head) const {
+    std::int32_t const group = batch_.shape.group();
+    return {p.segment, kv_head * group, (kv_head + 1) * group, p.rows.begin, p.rows.end};
+  }
+
+  void list_pieces() {
+    auto const nodes = static_cast<std::size_t>(nodes_.nodes());
+    pieces_.assign(nodes, {});
+    own_.assign(nodes, 0);
+    stays_.assign(nodes, {});
+    for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
+      segment_id const id(s);
+      piece next{id, {}, 0, 0};
+      std::int32_t node = -1;
+      auto const close = [&] {
+        if (node >= 0) {
+          next.work = work_.work_of(head_of(next, 0));
+          own_[static_cast<std::size_t>(node)] += static_cast<int128>(next.work) * batch_.shape.kv_heads;
+          pieces_[static_cast<std::size_t>(node)].push_back(next);
+          add_keys_from_others(next, node);
+        }
+      };
+      batch_.for_each_home(id, {0, batch_.length(id)}, [&](rank_id home, row_range rows, std::int64_t) {
+        if (nodes_.of(home) != node) {
+          close();
+          node = nodes_.of(home);
+          next.rows = rows;
+        }
+        next.rows.end = rows.end;
+      });
+      close();
+    }
+    for (auto& pieces : pieces_) {
+      order(pieces);
+    }
+  }
+
+  /// Long segments first; among those of like length (to a factor of two) the home ranks take turns, so that what is
+  /// given away leaves through all of their ports.
+  void order(std::vector<piece>& pieces) const {
+    std::ranges::stable_sort(pieces, {},
+                             [&](piece const& p) { return std::pair(-batch_.length(p.segment), p.segment); });
+    std::vector<std::int32_t> turns(static_cast<std::size_t>(batch_.ranks()));
+    auto const size_class = [&](piece const& p) {
+      return std::bit_width(static_cast<std::uint64_t>(batch_.length(p.segment)));
+    };
+    for (auto first = pieces.begin(); first != pieces.end();) {
+      auto const last =
+          std::find_if(first, pieces.end(), [&](piece const& p) { return size_class(p) != size_class(*first); });
+      std::ranges::fill(turns, 0);
+      for (auto p = first; p != last; ++p) {
+        p->turn = turns[batch_.home_of(p->segment, p->rows.begin).index()]++;
+      }
+      std::stable_sort(first, last, [](piece const& x, piece const& y) { return x.turn < y.turn; });
+      first = last;
+    }
+  }
+
+  /// Rows that stay in their node need the keys that other nodes hold.
+  void add_keys_from_others(piece const& p, std::int32_t node) {
+    row_range const keys = batch_.shape.mask.panel(p.rows.begin, p.rows.end, batch_.length(p.segment));
+    if (p.rows.begin <= keys.begin && keys.end <= p.rows.end) {
+      return;
+    }
+    batch_.for_each_home(p.segment, keys, [&](rank_id home, row_range rows, std::int64_t) {
+      if (nodes_.of(home) != node) {
+        add(stays_, nodes_.of(home), node, 0, rows.size() * batch_.shape.kv_heads);
+      }
+    });
+  }
+
+  void add(std::vector<traffic>& all, std::int32_t home, std::int32_t helper, std::int64_t rows,
+           std::int64_t keys) const {
+    std::int64_t const out = rows * bytes_.row_out + keys * bytes_.key_out;
+    std::int64_t const back = rows * bytes_.row_back + keys * bytes_.key_back;
+    all[static_cast<std::size_t>(home)].sent += out;
+    all[static_cast<std::size_t>(helper)].received += out;
+    all[static_cast<std::size_t>(helper)].sent += back;
+    all[static_cast<std::size_t>(home)].received += back;
+  }
+
+  /// Shares out the work when every surplus is given away to so many thousandths.
+  [[nodiscard]] trial attempt(std::int32_t permille) const {
+    std::size_t const nodes = pieces_.size();
+    trial result;
+    result.shares.resize(nodes);
+    std::vector<std::pair<share, std::int32_t>> given;
+    std::vector<std::pair<int128, std::size_t>> takers;
+    auto const above_mean = [&](std::size_t n) {
+      return (own_[n] - work_.total * ranks_of(n) / std::max(1, batch_.ranks())) * permille / 1000;
+    };
+    for (std::size_t n = 0; n < nodes; ++n) {
+      if (int128 const room = -above_mean(n); room > 0) {
+        takers.emplace_back(room, n);
+      }
+    }
+    for (std::size_t n = 0; n < nodes; ++n) {
+      give(n, takers.empty() ? 0 : above_mean(n), result.shares[n], given);
+    }
+    std::ranges::stable_sort(takers, {}, [](auto const& t) { return -t.first; });
+    std::vector<traffic> moved = stays_;
+    hand_out(given, takers, result.shares, moved);
+    rate(result, moved);
+    return result;
+  }
+
+  /// Divides node `n`'s pieces: up to `surplus` is given away, the rest is kept.
+  void give(std::size_t n, int128 surplus, std::vector<share>& kept,
+            std::vector<std::pair<share, std::int32_t>>& given) const {
+    auto const node = static_cast<std::int32_t>(n);
+    for (piece const& p : pieces_[n]) {
+      for (std::int32_t h = 0; h < batch_.shape.kv_heads; ++h) {
+        share const all = head_of(p, h);
+        if (surplus < work_.grain || surplus <= 0) {
+          kept.push_back(all);
+        } else if (p.work <= surplus) {
+          given.emplace_back(all, node);
+          surplus -= p.work;
+        } else {
+          give_part(all, std::exchange(surplus, 0), node, kept, given);
+        }
+      }
+    }
+  }
+
+  /// Gives away the first or the last rows of a head, whichever moves fewer bytes for the work.
+  void give_part(share const& all, int128 surplus, std::int32_t node, std::vector<share>& kept,
+                 std::vector<std::pair<share, std::int32_t>>& given) const {
+    share early = all;
+    share late = all;
+    early.end = std::clamp(work_.last_row_within(all, surplus), all.begin, all.end);
+    late.begin = std::clamp(work_.first_row_within(all, surplus), all.begin, all.end);
+    bool const first = early.end > early.begin && (late.begin == late.end || cost_of(early) <= cost_of(late));
+    if (first) {
+      given.emplace_back(early, node);
+      kept.push_back({all.segment, all.head_begin, all.head_end, early.end, all.end});
+    } else if (late.begin < late.end) {
+      given.emplace_back(late, node);
+      if (late.begin > all.begin) {
+        kept.push_back({all.segment, all.head_begin, all.head_end, all.begin, late.begin});
+      }
+    } else {
+      kept.push_back(all);
+    }
+  }
+
+  /// Bytes there and back.
+  [[nodiscard]] std::int64_t cost_of(share const& s) const {
+    return rows_of(s) * (bytes_.row_out + bytes_.row_back) + keys_of(s).size() * (bytes_.key_out + bytes_.key_back);
+  }
+  [[nodiscard]] static std::int64_t rows_of(share const& s) { return (s.end - s.begin) * (s.head_end - s.head_begin); }
+  [[nodiscard]] row_range keys_of(share const& s) const {
+    return batch_.shape.mask.panel(s.begin, s.end, batch_.length(s.segment));
+  }
+
+  /// Gives what was given away to the takers, in order; a share is cut where a taker is full.
+  void hand_out(std::vector<std::pair<share, std::int32_t>> const& given,
+                std::vector<std::pair<int128, std::size_t>> takers, std::vector<std::vector<share>>& shares,
+                std::vector<traffic>& moved) const {
+    std::size_t at = 0;
+    for (auto [left, home] : given) {
+      while (left.begin < left.end) {
+        auto& [room, node] = takers[at];
+        share part = left;
+        bool const last = at + 1 == takers.size();
+        if (int128 const all = work_.work_of(left); all > room && !last) {
+          part.end = room < work_.grain ? left.begin : std::min(left.end, work_.last_row_within(left, room));
+          room = 0;
+        } else {
+          room -= all;
+        }
+        if (part.end > part.begin) {
+          shares[node].push_back(part);
+          add(moved, home, static_cast<std::int32_t>(node), rows_of(part), keys_of(part).size());
+        }
+        left.begin = std::max(left.begin, part.end);
+        at += room <= 0 && !last ? 1 : 0;
+      }
+    }
+  }
+
+  void rate(trial& result, std::vector<traffic> const& moved) const {
+    for (std::size_t n = 0; n < result.shares.size(); ++n) {
+      int128 work = 0;
+      for (share const& s : result.shares[n]) {
+        work += work_.work_of(s);
+      }
+      int128 const ranks = std::max(1, ranks_of(n));
+      result.computing_ps = std::max(result.computing_ps, ceil_div(work, ranks));
+      result.exchange_ps = std::max(
+          result.exchange_ps, ceil_div(int128{std::max(moved[n].sent, moved[n].received)} * picoseconds_per_second,
+                                       links_.network_bytes_per_second * ranks));
+    }
+    // An exchange hides behind computing but for its first and last round, and ports are never all busy.
+    result.total_ps = std::max(result.computing_ps, result.exchange_ps) + result.exchange_ps / 2;
+  }
+
+  /// Only a cost model that counts time can be compared with one.
+  [[nodiscard]] bool limited_by_exchange(trial const& t) const {
+    if constexpr (requires {
+                    { work_.cost().counts_picoseconds() } -> std::convertible_to<bool>;
+                  }) {
+      return work_.cost().counts_picoseconds() && t.exchange_ps > t.computing_ps / 8;
+    } else {
+      return false;
+    }
+  }
+
+  static constexpr std::int64_t picoseconds_per_second = 1'000'000'000'000;
+
+  pool_work<Cost> const& work_;
+  pool_batch const& batch_;
+  node_map nodes_;
+  topology links_;
+  crossing_bytes bytes_;
+  std::vector<std::vector<piece>> pieces_;
+  std::vector<int128> own_;
+  std::vector<traffic> stays_;
+};
+
+}  // namespace libra::detail
