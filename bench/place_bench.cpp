@@ -1,7 +1,9 @@
 // Placers: sequences per second, and how near the certificate's bound they come.
 
 #include <libra/place/as_packed.hpp>
+#include <libra/place/karmarkar_karp.hpp>
 #include <libra/place/longest_first.hpp>
+#include <libra/place/snake.hpp>
 #include <libra/place/variance_reduced.hpp>
 #include <libra/plan/certify.hpp>
 #include <libra/pool/fixed_size.hpp>
@@ -46,11 +48,15 @@ void place_with(benchmark::State& state, Placer const& placer) {
 
 void as_packed(benchmark::State& state) { place_with(state, libra::as_packed{}); }
 void longest_first(benchmark::State& state) { place_with(state, libra::longest_first{}); }
+void snake(benchmark::State& state) { place_with(state, libra::snake{}); }
+void karmarkar_karp(benchmark::State& state) { place_with(state, libra::karmarkar_karp{}); }
 void variance_reduced(benchmark::State& state) { place_with(state, libra::variance_reduced{}); }
 void variance_reduced_unrefined(benchmark::State& state) {
-  place_with(state, libra::variance_reduced{.refine_pairs = 0});
+  place_with(state, libra::variance_reduced{.refine_moves = 0});
 }
 BENCHMARK(as_packed)->Arg(16384);
+BENCHMARK(snake)->RangeMultiplier(4)->Range(256, 16384)->Complexity(benchmark::oNLogN);
+BENCHMARK(karmarkar_karp)->RangeMultiplier(4)->Range(256, 16384)->Complexity(benchmark::oNLogN);
 BENCHMARK(longest_first)->RangeMultiplier(4)->Range(256, 16384)->Complexity(benchmark::oNLogN);
 BENCHMARK(variance_reduced_unrefined)->RangeMultiplier(4)->Range(256, 16384)->Complexity(benchmark::oNLogN);
 BENCHMARK(variance_reduced)->Arg(256)->Arg(16384);

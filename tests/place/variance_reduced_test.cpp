@@ -8,8 +8,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
@@ -40,7 +42,7 @@ TEST_CASE("permutes each global batch, and refining never makes it worse") {
   for (int i = 0; i < 1000; ++i) {
     placing const p = libra::test::random_placing(bits, 9, 4);
     INFO("case ", i, ": ", p.describe());
-    placement const levelled = variance_reduced{.refine_pairs = 0}(p.work, p.layout, p.pools);
+    placement const levelled = variance_reduced{.refine_moves = 0}(p.work, p.layout, p.pools);
     placement const refined = variance_reduced{}(p.work, p.layout, p.pools);
     REQUIRE(libra::test::is_permutation_of_batches(p, levelled.at));
     REQUIRE(libra::test::is_permutation_of_batches(p, refined.at));
@@ -92,6 +94,97 @@ TEST_CASE("better than longest first, and than no placement, where outliers are 
   }
   CHECK(reduced < longest);
   CHECK(longest < packed);
+}
+
+/// Sum over a pool number's steps, largest over the pools, in work per slot.
+int128 largest_pool_sum(placing const& p, placement const& placed) {
+  int128 most = 0;
+  for (std::int32_t g = 0; g < p.pools.size(); ++g) {
+    int128 sum = 0;
+    for (std::int32_t m = 0; m < placed.steps(); ++m) {
+      for (libra::sequence_id const s : placed.pool(libra::micro_step_id(m), libra::pool_id(g), p.pools)) {
+        sum += p.work[s.index()];
+      }
+    }
+    most = std::max(most, sum * (libra::test::common_scale(p) / p.pools.slots(libra::pool_id(g))));
+  }
+  return most;
+}
+
+placing long_tailed(libra::random_bits& bits) {
+  placing p;
+  p.layout = {.window_tokens = 10, .dp = 16, .cp = 1, .pool = 4, .micro_steps = 4};
+  p.pools = libra::fixed_size{}(p.layout, {});
+  for (int s = 0; s < 64; ++s) {
+    p.work.push_back(bits.below(16) == 0 ? bits.between(2000, 7000) : bits.between(200, 400));
+  }
+  return p;
+}
+
+TEST_CASE("where pools wait for each other at the end only, their sums over the batch are even") {
+  libra::random_bits bits(18);
+  variance_reduced const at_the_end{.goal = {.sync = libra::synchronisation::batch}};
+  int128 found = 0;
+  int128 bound = 0;
+  for (int i = 0; i < 20; ++i) {
+    placing const p = long_tailed(bits);
+    INFO("case ", i, ": ", p.describe());
+    placement const placed = at_the_end(p.work, p.layout, p.pools);
+    REQUIRE(libra::test::is_permutation_of_batches(p, placed.at));
+    std::vector<int128> sorted = p.work;
+    std::ranges::sort(sorted);
+    // The mean, or the heaviest with the lightest company: 15 more in a pool of four slots over four steps.
+    int128 const scale = libra::test::common_scale(p);
+    int128 const total = std::accumulate(sorted.begin(), sorted.end(), int128{0});
+    int128 const outlier = std::accumulate(sorted.begin(), sorted.begin() + 15, sorted.back());
+    int128 const least = std::max(total * scale / p.layout.dp, outlier * scale / 4);
+    found += largest_pool_sum(p, placed);
+    bound += least;
+    CHECK(largest_pool_sum(p, placed) <= largest_pool_sum(p, variance_reduced{}(p.work, p.layout, p.pools)));
+  }
+  CHECK(found * 100 <= bound * 105);
+}
+
+/// What the micro-steps take through a pipeline when every step waits for its heaviest pool.
+std::int64_t pipelined(placing const& p, placement const& placed, std::int32_t stages) {
+  std::vector<libra::work> row;
+  for (std::int32_t stage = 0; stage < stages; ++stage) {
+    for (std::int32_t m = 0; m < placed.steps(); ++m) {
+      auto const step = placed.step(libra::micro_step_id(m));
+      auto const level = static_cast<std::int64_t>(
+          libra::test::makespan(p, std::vector<libra::sequence_id>(step.begin(), step.end()), 4));
+      row.push_back({level / 7 * 2, level - level / 7 * 2});
+    }
+  }
+  return libra::one_forward_one_backward(row, stages);
+}
+
+TEST_CASE("through a pipeline, placing for it is faster than placing for one stage") {
+  libra::random_bits bits(19);
+  std::int64_t aligned = 0;
+  std::int64_t placed_for_it = 0;
+  for (int i = 0; i < 20; ++i) {
+    placing const p = long_tailed(bits);
+    INFO("case ", i, ": ", p.describe());
+    placement const placed = variance_reduced{.goal = {.stages = 4}}(p.work, p.layout, p.pools);
+    REQUIRE(libra::test::is_permutation_of_batches(p, placed.at));
+    placed_for_it += pipelined(p, placed, 4);
+    aligned += pipelined(p, variance_reduced{}(p.work, p.layout, p.pools), 4);
+  }
+  CAPTURE(aligned);
+  CHECK(placed_for_it * 100 < aligned * 97);
+}
+
+TEST_CASE("both at once: a pipeline, and pools that wait at the end only") {
+  libra::random_bits bits(20);
+  for (int i = 0; i < 100; ++i) {
+    placing const p = libra::test::random_placing(bits, 9, 4);
+    INFO("case ", i, ": ", p.describe());
+    variance_reduced const both{.goal = {.sync = libra::synchronisation::batch, .stages = 3}, .step_work = 7};
+    REQUIRE(libra::test::is_permutation_of_batches(p, both(p.work, p.layout, p.pools).at));
+  }
+  CHECK_THROWS_WITH_AS(static_cast<void>(variance_reduced{.goal = {.stages = 0}}({}, {}, {})),
+                       "stages is 0, expected at least 1", libra::input_error);
 }
 
 TEST_CASE("weights beyond 64 bits") {

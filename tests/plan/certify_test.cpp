@@ -36,26 +36,35 @@ placement_certificate certify_as_packed(placing const& p) {
 TEST_CASE("by hand: one step of two pools") {
   placement_certificate const proof = certify_as_packed(two_pools_of_two({6, 2, 3, 1}, 1));
   CHECK(proof.scale == 8);
-  CHECK(proof.mean == 3 * 8);      // 12 over 4 slots
-  CHECK(proof.packed == 6 * 8);    // the slot that holds 6
-  CHECK(proof.makespan == 4 * 8);  // 6 + 2 over 2 slots
-  CHECK(proof.lower_bound == 3 * 8);
+  CHECK(proof.mean == 3 * 8);         // 12 over 4 slots
+  CHECK(proof.packed == 6 * 8);       // the slot that holds 6
+  CHECK(proof.makespan == 4 * 8);     // 6 + 2 over 2 slots
+  CHECK(proof.lower_bound == 7 * 4);  // 6 + 1 over 2 slots
   CHECK(proof.ulysses_over_mean() == 2.0);
   CHECK(proof.placed_over_mean() == doctest::Approx(4.0 / 3));
-  CHECK(proof.lower_bound_over_mean() == 1.0);
+  CHECK(proof.lower_bound_over_mean() == doctest::Approx(3.5 / 3));
 }
 
 TEST_CASE("by hand: an outlier makes the bound, and it can be met") {
-  // Two steps: 100 over two slots, and the four lightest, 4 in all, over four.
+  // Two steps: 100 and 0 over two slots, with 1 and 1 beside them; what is left, 2 in all, over four.
   placing const p = two_pools_of_two({100, 1, 1, 1, 1, 0, 0, 0}, 2);
   placement_certificate const packed = certify_as_packed(p);
-  CHECK(packed.lower_bound == 8 * 50 + 8 * (104 - 103) / 4);
+  CHECK(packed.lower_bound == 8 * 50 + 8 * (104 - 102) / 4);
   CHECK(packed.packed == 8 * (100 + 1));
   placement_certificate const placed =
       certify(p.work, p.layout, p.pools, libra::variance_reduced{}(p.work, p.layout, p.pools));
   CHECK(placed.lower_bound == packed.lower_bound);
   CHECK(placed.makespan >= placed.lower_bound);
   CHECK(placed.makespan <= 8 * 51);
+}
+
+TEST_CASE("by hand: one step of an outlier waits for it and the lightest company") {
+  CHECK(certify_as_packed(two_pools_of_two({100, 7, 5, 6}, 1)).lower_bound == 8 * 105 / 2);
+  // A pool of two or of three, whichever is cheaper: 100 + 5 over two, or 100 + 5 + 6 over three.
+  placing const p{.layout = {.window_tokens = 10, .dp = 5, .cp = 1, .pool = 3, .micro_steps = 1},
+                  .pools = libra::pool_partition{{0, 3, 5}},
+                  .work = {100, 7, 5, 6, 8}};
+  CHECK(certify_as_packed(p).lower_bound == 30 * 111 / 3);
 }
 
 TEST_CASE("equal weights: the bound, the mean and the makespan are one") {

@@ -35,6 +35,8 @@ TEST_CASE("no placer beats the bound, on any weights and pools") {
     INFO("case ", i, ": ", p.describe());
     check_bound(p, libra::as_packed{});
     check_bound(p, libra::longest_first{});
+    check_bound(p, libra::snake{});
+    check_bound(p, libra::karmarkar_karp{});
     check_bound(p, libra::variance_reduced{});
   }
 }
@@ -56,6 +58,45 @@ TEST_CASE("whole plans: the bound of the placement and of every dispatch holds")
         REQUIRE(proof.makespan.forward <= proof.total.forward);
         REQUIRE(proof.gap() >= 0.0);
       }
+    }
+  }
+}
+
+TEST_CASE("adding a rank to every group, or a slot to a pool's, never raises the bound of a pool's work per rank") {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    planning_case c = libra::test::random_case(seed, {.tokens = 1500});
+    INFO(c.describe());
+    libra::pool_batch batch = batch_of(c.plan(), libra::micro_step_id(0), libra::pool_id(0));
+    pool_certificate const before = certify(batch, libra::pool_dispatch{}, c.cost);
+    ++batch.home.cp;
+    pool_certificate const more_ranks = certify(batch, libra::pool_dispatch{}, c.cost);
+    --batch.home.cp;
+    ++batch.slots;
+    pool_certificate const more_slots = certify(batch, libra::pool_dispatch{}, c.cost);
+    for (pool_certificate const& after : {more_ranks, more_slots}) {
+      REQUIRE(after.lower_bound.forward <= before.lower_bound.forward);
+      REQUIRE(after.lower_bound.backward <= before.lower_bound.backward);
+    }
+  }
+}
+
+TEST_CASE("a larger pool never raises the bound of the placement") {
+  libra::random_bits bits(32);
+  for (int i = 0; i < 500; ++i) {
+    placing p = libra::test::random_placing(bits, 12, 4);
+    // Pools of one size, so that twice the size is a union of them.
+    p.layout.dp = 12;
+    p.work.resize(static_cast<std::size_t>(p.layout.sequences_per_batch()), 3);
+    int128 last = libra::int128_max;
+    for (std::int32_t const pool : {1, 2, 4, 12}) {
+      p.layout.pool = pool;
+      p.pools = libra::fixed_size{}(p.layout, {});
+      placement_certificate const proof =
+          certify(p.work, p.layout, p.pools, libra::as_packed{}(p.work, p.layout, p.pools));
+      int128 const bound = proof.lower_bound * (12 * 12 / proof.scale);
+      INFO("case ", i, ", pool ", pool, ": ", p.describe());
+      REQUIRE(bound <= last);
+      last = bound;
     }
   }
 }

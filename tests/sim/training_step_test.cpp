@@ -12,12 +12,12 @@
 #include <cstdint>
 #include <vector>
 
+using libra::synchronisation;
 using libra::sim::bound_of;
 using libra::sim::layer_time;
 using libra::sim::step_bound;
 using libra::sim::step_options;
 using libra::sim::step_timing;
-using libra::sim::synchronisation;
 using libra::sim::training_step;
 
 namespace {

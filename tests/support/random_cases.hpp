@@ -13,7 +13,9 @@
 #include <libra/pack/first_fit_decreasing.hpp>
 #include <libra/pack/in_order.hpp>
 #include <libra/place/as_packed.hpp>
+#include <libra/place/karmarkar_karp.hpp>
 #include <libra/place/longest_first.hpp>
+#include <libra/place/snake.hpp>
 #include <libra/place/variance_reduced.hpp>
 #include <libra/plan/scheduler.hpp>
 #include <libra/pool/fixed_size.hpp>
@@ -40,7 +42,7 @@ struct some_packer {
   }
 };
 struct some_placer {
-  std::variant<variance_reduced, longest_first, as_packed> policy;
+  std::variant<variance_reduced, longest_first, as_packed, snake, karmarkar_karp> policy;
   placement operator()(std::span<int128 const> work, layout const& l, pool_partition const& pools) const {
     return std::visit([&](auto const& p) { return p(work, l, pools); }, policy);
   }

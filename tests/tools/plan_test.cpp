@@ -82,7 +82,7 @@ TEST_CASE("the configuration shows every option as resolved") {
       R"({"window":1024,"dp":3,"cp":8,"pool":3,"micro_steps":4,"overlong":"split","order":"file","seed":0,)"
       R"("packer":"best_fit_decreasing","placer":"variance_reduced","dispatcher":"pooled","cost":"roofline","arrange":"on",)"
       R"("home":"contiguous","model":"qwen3-30b-a3b","q_heads":32,"kv_heads":4,"head_dim":128,"layers":48,"hidden":2048,)"
-      R"("active_parameters":3300000000,"tp":1,"mask":"causal","machine":"h200-sxm"})");
+      R"("active_parameters":3300000000,"tp":1,"mask":"causal","machine":"h200-sxm","sync":"layer","pp":1})");
 
   json const other = plan(lines(mixed), small + words{"--micro-steps",
                                                       "2",
@@ -125,7 +125,7 @@ TEST_CASE("the configuration shows every option as resolved") {
       R"({"window":1000,"dp":4,"cp":2,"pool":2,"micro_steps":2,"overlong":"truncate","order":"shuffle",)"
       R"("seed":18446744073709551615,"packer":"in_order","placer":"as_packed","dispatcher":"ulysses","cost":"pair_count",)"
       R"("arrange":"off","home":"contiguous","model":"custom","q_heads":14,"kv_heads":2,"head_dim":64,"layers":2,)"
-      R"("hidden":512,"active_parameters":7,"tp":2,"mask":"window:1024","machine":"h100-sxm"})");
+      R"("hidden":512,"active_parameters":7,"tp":2,"mask":"window:1024","machine":"h100-sxm","sync":"layer","pp":1})");
 }
 
 TEST_CASE("sizes take K and M") {

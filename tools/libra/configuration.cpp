@@ -29,6 +29,8 @@ void write_members(json_writer& json, configuration const& config) {
   json.member("tp", config.tp);
   json.member("mask", to_text(config.planning.shape.mask));
   json.member("machine", config.machine.name);
+  json.member("sync", config.goal.sync == synchronisation::layer ? "layer" : "batch");
+  json.member("pp", config.goal.stages);
 }
 
 }  // namespace libra::tools

@@ -5,6 +5,7 @@
 #include <libra/model/machine.hpp>
 #include <libra/model/packing.hpp>
 #include <libra/model/transformer.hpp>
+#include <libra/place/levels.hpp>
 #include <libra/plan/plan.hpp>
 
 #include <cstdint>
@@ -38,6 +39,7 @@ struct configuration {
   overlong when_overlong{overlong::split};
   document_order order{document_order::file};
   std::uint64_t seed{};
+  placement_goal goal;
   libra::transformer model;
   std::int32_t tp{1};
   libra::machine machine;

@@ -139,6 +139,10 @@ configuration resolve(planning_options const& typed, std::int64_t shrink) {
   config.model = resolve_model(typed);
   config.tp = parse_int32("--tp", typed.tp);
   config.planning.shape = divide_heads(config.model.shape, config.tp);
+  config.goal = {
+      .sync = std::array{synchronisation::layer,
+                         synchronisation::batch}[parse_choice("--sync", typed.sync, names{"layer", "batch"})],
+      .stages = parse_int32("--pp", typed.pp, config.model.layers)};
   return config;
 }
 
@@ -179,6 +183,10 @@ void add_options(CLI::App& command, planning_options& o) {
   add(command, layout, "--pool", o.pool, "P",
       "slots that exchange attention work among themselves [8, or D if that is less]");
   add(command, layout, "--micro-steps", o.micro_steps, "M", "per global batch [4, or fewer when the list fills fewer]");
+  add(command, layout, "--sync", o.sync, "WHO",
+      "who waits for whom: layer (all ranks in every layer: experts, ZeRO-3), batch (a pool's in a layer, all at its "
+      "end)");
+  add(command, layout, "--pp", o.pp, "STAGES", "pipeline stages, 1F1B; micro-steps are placed to pass them quickly");
   add(command, layout, "--home", o.home, "HOW", "how a packed sequence is sharded over its ranks: contiguous, zigzag");
 
   constexpr char const* policy = "Policies";
@@ -217,8 +225,6 @@ void add_options(CLI::App& command, running_options& o) {
 void add_options(CLI::App& command, simulating_options& o) {
   constexpr char const* group = "Simulation";
   add(command, group, "--systems", o.systems, "NAMES", "systems to compare [all]: " + listed(system_names()));
-  add(command, group, "--sync", o.sync, "WHO", "who waits for whom: layer (experts, ZeRO-3), batch");
-  add(command, group, "--pp", o.pp, "STAGES", "pipeline stages, 1F1B");
   add(command, group, "--recompute", o.recompute, "WHAT", "none, or full: forward and its exchange run twice");
   add(command, group, "--trace", o.trace, "FILE",
       "write the slowest pool's layer of each system for Chrome or Perfetto")

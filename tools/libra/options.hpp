@@ -50,6 +50,8 @@ struct planning_options {
   std::optional<std::string> hidden;
   std::optional<std::string> active_parameters;
   std::string tp{"1"};
+  std::string sync{"layer"};
+  std::string pp{"1"};
 };
 
 /// The rest of `run`'s options, as typed.
@@ -65,8 +67,6 @@ struct running_options {
 /// The rest of `simulate`'s options, as typed.
 struct simulating_options {
   std::optional<std::string> systems;
-  std::string sync{"layer"};
-  std::string pp{"1"};
   std::string recompute{"none"};
   std::string trace;
 };

@@ -1,11 +1,14 @@
 #include "registry.hpp"
 
+#include <libra/cost/tabulated.hpp>
 #include <libra/pack/balanced.hpp>
 #include <libra/pack/best_fit_decreasing.hpp>
 #include <libra/pack/first_fit_decreasing.hpp>
 #include <libra/pack/in_order.hpp>
 #include <libra/place/as_packed.hpp>
+#include <libra/place/karmarkar_karp.hpp>
 #include <libra/place/longest_first.hpp>
+#include <libra/place/snake.hpp>
 #include <libra/place/variance_reduced.hpp>
 #include <libra/pool/fixed_size.hpp>
 
@@ -51,14 +54,23 @@ constexpr std::array pools{
               [] { return erased<any_pools>(fixed_size{}); }},
 };
 
-using placer_row = row<any_placer (*)()>;
+using placer_row = row<any_placer (*)(placement_goal const&, int128)>;
 constexpr std::array placers{
     placer_row{{as_packed::name, "packed order: no placement", "what trainers do without libra"},
-               [] { return erased<any_placer>(as_packed{}); }},
+               [](placement_goal const&, int128) { return erased<any_placer>(as_packed{}); }},
+    placer_row{{snake::name, "heaviest sequences first, forth and back over the pools of one micro-step after another",
+                "what many trainers do"},
+               [](placement_goal const&, int128) { return erased<any_placer>(snake{}); }},
     placer_row{{longest_first::name, "heaviest sequence to the lightest pool of the global batch", "Graham 1969 (LPT)"},
-               [] { return erased<any_placer>(longest_first{}); }},
-    placer_row{{variance_reduced::name, "micro-steps of like weight first, then level pools inside each", "Libra 2026"},
-               [] { return erased<any_placer>(variance_reduced{}); }},
+               [](placement_goal const&, int128) { return erased<any_placer>(longest_first{}); }},
+    placer_row{{karmarkar_karp::name, "all pools of the global batch at once, by balanced differencing",
+                "Karmarkar, Karp 1982; Michiels et al. 2012"},
+               [](placement_goal const&, int128) { return erased<any_placer>(karmarkar_karp{}); }},
+    placer_row{{variance_reduced::name, "micro-steps of like weight, level pools, refined; minds --sync and --pp",
+                "Libra 2026; Dueck, Scheuer 1990 (threshold accepting)"},
+               [](placement_goal const& goal, int128 step_work) {
+                 return erased<any_placer>(variance_reduced{.goal = goal, .step_work = step_work});
+               }},
 };
 
 using dispatcher_row = row<any_dispatcher (*)()>;
@@ -77,13 +89,18 @@ constexpr std::array dispatchers{
                    []() -> any_dispatcher { return pooled{}; }},
 };
 
-using cost_row = row<any_cost (*)(machine const&)>;
+using cost_row = row<any_cost (*)(machine const&, std::int32_t)>;
 constexpr std::array costs{
     cost_row{{pair_count::name, "visible query-key pairs, 2 forward and 5 backward; exact", "matrix products per pair"},
-             [](machine const&) -> any_cost { return pair_count{}; }},
+             [](machine const&, std::int32_t) -> any_cost { return pair_count{}; }},
     cost_row{{roofline::name, "picoseconds of one rank of --machine: visited key blocks at the peak rate",
               "fitted to MagiAttention's cp_benchmark"},
-             [](machine const& rates) -> any_cost { return roofline{rates.attention}; }},
+             [](machine const& rates, std::int32_t) -> any_cost { return roofline{rates.attention}; }},
+    cost_row{{tabulated::name, "picoseconds between measured points; here sampled from the rates of --machine",
+              "measurements; the command has none of its own"},
+             [](machine const& rates, std::int32_t head_dim) -> any_cost {
+               return any_cost_model(tabulated(sample_blocks(rates.attention, head_dim)));
+             }},
 };
 
 template <class Rows>
@@ -128,8 +145,12 @@ std::vector<std::string_view> policy_names(seam which) {
 
 any_packer make_packer(std::string_view name, overlong when_overlong) { return maker(packers, name)(when_overlong); }
 any_pools make_pools(std::string_view name) { return maker(pools, name)(); }
-any_placer make_placer(std::string_view name) { return maker(placers, name)(); }
+any_placer make_placer(std::string_view name, placement_goal const& goal, int128 step_work) {
+  return maker(placers, name)(goal, step_work);
+}
 any_dispatcher make_dispatcher(std::string_view name) { return maker(dispatchers, name)(); }
-any_cost make_cost(std::string_view name, machine const& rates) { return maker(costs, name)(rates); }
+any_cost make_cost(std::string_view name, machine const& rates, std::int32_t head_dim) {
+  return maker(costs, name)(rates, head_dim);
+}
 
 }  // namespace libra::tools

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <libra/core/wide.hpp>
+#include <libra/cost/any_cost_model.hpp>
 #include <libra/cost/pair_count.hpp>
 #include <libra/cost/roofline.hpp>
 #include <libra/dispatch/pooled.hpp>
@@ -14,6 +15,7 @@
 #include <libra/model/topology.hpp>
 #include <libra/pack/concept.hpp>
 #include <libra/place/concept.hpp>
+#include <libra/place/levels.hpp>
 #include <libra/pool/concept.hpp>
 
 #include <array>
@@ -76,13 +78,13 @@ static_assert(placer<any_placer>);
 
 /// Policies that take part in templates: each pair of them is compiled, one is chosen at run time.
 using any_dispatcher = std::variant<ulysses, zigzag_ring, usp, pooled>;
-using any_cost = std::variant<pair_count, roofline>;
+using any_cost = std::variant<pair_count, roofline, any_cost_model>;
 
 /// Pre of all of these: the registry has the name.
 [[nodiscard]] any_packer make_packer(std::string_view name, overlong when_overlong);
 [[nodiscard]] any_pools make_pools(std::string_view name);
-[[nodiscard]] any_placer make_placer(std::string_view name);
+[[nodiscard]] any_placer make_placer(std::string_view name, placement_goal const& goal, int128 step_work);
 [[nodiscard]] any_dispatcher make_dispatcher(std::string_view name);
-[[nodiscard]] any_cost make_cost(std::string_view name, machine const& rates);
+[[nodiscard]] any_cost make_cost(std::string_view name, machine const& rates, std::int32_t head_dim);
 
 }  // namespace libra::tools

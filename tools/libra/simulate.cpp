@@ -140,8 +140,6 @@ void write_config(json_writer& json, configuration const& config, simulate_confi
   json.object("config", [&] {
     write_members(json, config);
     json.member("recompute", chosen.step.recompute ? "full" : "none");
-    json.member("sync", chosen.step.sync == sim::synchronisation::layer ? "layer" : "batch");
-    json.member("pp", chosen.step.stages);
     json.array("systems", [&] {
       for (std::string_view const system : chosen.systems) json.element(system);
     });
@@ -169,7 +167,7 @@ std::string tables(prepared_plan const& plan, simulate_configuration const& chos
   table.line("").line(fmt::format(
       "Linear work is {} of each step. bytes: one rank and layer, forward and backward. Synchronised per {}.",
       as_seconds(report.bound.step_seconds - report.bound.attention_seconds),
-      chosen.step.sync == sim::synchronisation::layer ? "layer" : "batch"));
+      chosen.step.sync == synchronisation::layer ? "layer" : "batch"));
   return table.text();
 }
 
@@ -184,14 +182,12 @@ simulate_configuration choose(simulating_options const& typed, configuration con
   } else {
     chosen.systems = all;
   }
-  chosen.step = {
-      .layers = config.model.layers,
-      .active_parameters = config.model.active_parameters,
-      .tensor_parallel = config.tp,
-      .stages = static_cast<std::int32_t>(parse_integer("--pp", typed.pp, {.least = 1, .most = config.model.layers})),
-      .sync = parse_choice("--sync", typed.sync, names{"layer", "batch"}) == 0 ? sim::synchronisation::layer
-                                                                               : sim::synchronisation::batch,
-      .recompute = parse_choice("--recompute", typed.recompute, names{"none", "full"}) == 1};
+  chosen.step = {.layers = config.model.layers,
+                 .active_parameters = config.model.active_parameters,
+                 .tensor_parallel = config.tp,
+                 .stages = config.goal.stages,
+                 .sync = config.goal.sync,
+                 .recompute = parse_choice("--recompute", typed.recompute, names{"none", "full"}) == 1};
   return chosen;
 }
 

@@ -3,6 +3,7 @@
 #include <libra/place/batches.hpp>
 #include <libra/place/concept.hpp>
 #include <libra/place/fill.hpp>
+#include <libra/place/group_into_steps.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -42,19 +43,7 @@ struct longest_first {
     sort_heaviest_first(batch, work);
     fill_longest_first(batch, work, bins, filled);
 
-    // One step waits for its heaviest pool, so the heaviest pools of each size share the first step, and so on.
-    std::ranges::stable_sort(
-        bins, [](bin const& a, bin const& b) { return a.slots != b.slots ? a.slots > b.slots : bin::lighter(b, a); });
-    std::int32_t const largest = bins.front().slots;
-    auto large = bins.begin();
-    auto small = std::ranges::find_if(bins, [&](bin const& b) { return b.slots < largest; });
-    auto to = batch.begin();
-    for (std::int32_t m = 0; m < l.micro_steps; ++m) {
-      for (std::int32_t g = 0; g < pools.size(); ++g) {
-        bin const& from = pools.slots(pool_id(g)) == largest ? *large++ : *small++;
-        to = std::copy_n(filled.begin() + static_cast<std::ptrdiff_t>(from.first), from.slots, to);
-      }
-    }
+    group_into_steps(bins, filled, pools, batch);
   }
 };
 static_assert(placer<longest_first>);

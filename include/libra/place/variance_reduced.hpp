@@ -3,151 +3,136 @@
 #include <libra/place/batches.hpp>
 #include <libra/place/concept.hpp>
 #include <libra/place/fill.hpp>
-#include <libra/place/refine.hpp>
+#include <libra/place/levels.hpp>
+#include <libra/place/longest_first.hpp>
+#include <libra/place/pipeline_order.hpp>
+#include <libra/place/step_former.hpp>
+#include <libra/place/threshold_refiner.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 namespace libra {
 
-/// Complementary sequences share a pool, over the whole global batch: first the micro-steps, then the pools inside
-/// each.
+/// Complementary sequences share a pool, over the whole global batch, so that what waits for each other is alike.
 ///
-/// A micro-step waits for its heaviest pool, and an outlier's pool is at least as heavy as the outlier with the
-/// lightest company. So the step that takes the heaviest sequence left also takes the next heaviest, until all its
-/// pools can reach that level, and fills up with the lightest; inside the step `fill_longest_first` levels the pools.
-/// How far beyond the level a step goes is tried for a few values, and the placement with the least makespan is kept
-/// and refined by exchanges.
+/// Where all ranks wait for each other in every micro-step, `step_former` forms steps of like weight and levels their
+/// pools; through several pipeline stages steps of even weight may pass sooner and are tried too. Where pools go their
+/// own way until the end of the batch, each takes an even share of it, longest first. The cheapest is refined by
+/// `threshold_refiner`, and the steps are put into an order that passes a pipeline quickly.
 ///
-/// Complexity: O(n log n) in the sequences, plus the refinement's budget. Determinism: integers, ties by lowest number.
+/// Complexity: O(n log n) in the sequences, plus the refinement's moves. Determinism: integers, ties by lowest number.
 struct variance_reduced {
   static constexpr std::string_view name = "variance_reduced";
 
-  /// Pairs of sequences that may be weighed for an exchange, per global batch; 0 leaves the levelled pools as they are.
-  std::int64_t refine_pairs{1'000'000};
+  placement_goal goal{};
+  /// Most exchanges that are weighed, per global batch; 0 leaves the levelled pools as they are. A batch of few
+  /// sequences takes less: twice the square of their number.
+  std::int64_t refine_moves{100'000};
+  /// What a micro-step takes beside attention, in work per slot: it has a say in the order of pipelined steps.
+  int128 step_work{0};
 
   [[nodiscard]] placement operator()(std::span<int128 const> work, layout const& l, pool_partition const& pools) const {
+    require(goal.stages >= 1, "stages is ", goal.stages, ", expected at least 1");
+    return goal.sync == synchronisation::layer ? place<layer_levels>(work, l, pools)
+                                               : place<batch_levels>(work, l, pools);
+  }
+
+ private:
+  template <template <class> class Levels>
+  [[nodiscard]] placement place(std::span<int128 const> work, layout const& l, pool_partition const& pools) const {
     placement placed = packed_order(work.size(), l, pools);
     auto const per_batch = static_cast<std::size_t>(l.sequences_per_batch());
-    batch_placer batch(work, l, pools);
-    exchange_refiner refiner(work, pools, static_cast<std::size_t>(l.micro_steps));
+    auto const n = static_cast<std::int64_t>(per_batch);
+    std::int64_t const moves = std::min(refine_moves, std::max<std::int64_t>(1000, 2 * n * n));
+    step_former former(work, l, pools);
+    threshold_refiner<Levels> refiner(work, pools, static_cast<std::size_t>(l.micro_steps), goal.stages);
+    std::vector<sequence_id> even;
+    std::vector<sequence_id> scratch(per_batch);
     for (std::size_t first = 0; first < placed.at.size(); first += per_batch) {
       std::span<sequence_id> const at = std::span(placed.at).subspan(first, per_batch);
-      batch.place(at);
-      if (refine_pairs > 0) {
-        refiner.refine(at, refine_pairs);
+      if (goal.sync == synchronisation::batch || goal.stages > 1) {
+        even.assign(at.begin(), at.end());
+        longest_first::place_batch(even, scratch, work, l, pools);
+        if (goal.sync == synchronisation::batch) {
+          spread_pools(even, work, l, pools);
+        }
       }
+      former.place(at, goal.stages);
+      if (!even.empty() && refiner.cost_of(even) < refiner.cost_of(at)) {
+        std::ranges::copy(even, at.begin());
+      }
+      refiner.refine(at, moves);
+      order_steps(at, work, pools);
     }
     return placed;
   }
 
- private:
-  class batch_placer {
-   public:
-    batch_placer(std::span<int128 const> work, layout const& l, pool_partition const& pools)
-        : work_(work),
-          pools_(pools),
-          dp_(static_cast<std::size_t>(l.dp)),
-          steps_(static_cast<std::size_t>(l.micro_steps)) {}
-
-    /// Replaces the packed order of one global batch by the best of the candidates.
-    void place(std::span<sequence_id> batch) {
-      order_.assign(batch.begin(), batch.end());
-      sort_heaviest_first(order_, work_);
-      sums_.assign(1, 0);
-      for (sequence_id const s : order_) {
-        sums_.push_back(sums_.back() + work_[s.index()]);
+  /// Gives each pool number an even share of the batch, longest first, and spreads it over the steps likewise.
+  static void spread_pools(std::span<sequence_id> at, std::span<int128 const> work, layout const& l,
+                           pool_partition const& pools) {
+    std::vector<sequence_id> shares(at.size());
+    std::vector<bin> bins;
+    std::size_t first = 0;
+    for (std::int32_t g = 0; g < pools.size(); ++g) {
+      bins.push_back({.first = first, .slots = pools.slots(pool_id(g)) * l.micro_steps});
+      first += static_cast<std::size_t>(bins.back().slots);
+    }
+    sort_heaviest_first(at, work);
+    fill_longest_first(at, work, bins, shares);
+    std::vector<bin> steps;
+    for (std::int32_t g = 0; g < pools.size(); ++g) {
+      steps.clear();
+      for (std::int32_t m = 0; m < l.micro_steps; ++m) {
+        auto const slot = static_cast<std::size_t>(std::int64_t{m} * l.dp + pools.first_slot(pool_id(g)));
+        steps.push_back({.first = slot, .slots = pools.slots(pool_id(g))});
       }
-      std::optional<int128> least;
-      for (std::int32_t const excess : excess_percent) {
-        trial_.resize(batch.size());
-        int128 const makespan = try_excess(excess);
-        if (!least || makespan < *least) {
-          least = makespan;
-          std::ranges::copy(trial_, batch.begin());
+      bin const& share = bins[static_cast<std::size_t>(g)];
+      fill_longest_first(std::span(shares).subspan(share.first, static_cast<std::size_t>(share.slots)), work, steps,
+                         at);
+    }
+  }
+
+  /// Puts the steps into an order for the pipeline: all pools together, or each pool number on its own.
+  void order_steps(std::span<sequence_id> at, std::span<int128 const> work, pool_partition const& pools) const {
+    auto const dp = static_cast<std::size_t>(pools.dp());
+    std::size_t const steps = at.size() / dp;
+    std::vector<int128> costs(steps);
+    std::vector<sequence_id> const before(at.begin(), at.end());
+    auto const permute = [&](std::size_t first_slot, std::size_t slots) {
+      std::vector<std::size_t> const order = pipeline_order(costs, goal.stages);
+      for (std::size_t m = 0; m < steps; ++m) {
+        std::ranges::copy(std::span(before).subspan(order[m] * dp + first_slot, slots),
+                          at.subspan(m * dp + first_slot).begin());
+      }
+    };
+    if (goal.stages == 1) {
+      return;
+    }
+    bool const together = goal.sync == synchronisation::layer;
+    for (std::int32_t g = 0; g < pools.size(); ++g) {
+      auto const first = static_cast<std::size_t>(pools.first_slot(pool_id(g)));
+      auto const slots = static_cast<std::size_t>(pools.slots(pool_id(g)));
+      for (std::size_t m = 0; m < steps; ++m) {
+        int128 load = 0;
+        for (sequence_id const s : std::span(before).subspan(m * dp + first, slots)) {
+          load += work[s.index()];
         }
-        if (steps_ == 1) {
-          break;  // one step takes everything, whatever the excess
-        }
+        int128 const level = ceil_div(load, static_cast<std::int64_t>(slots)) + step_work;
+        costs[m] = together && g > 0 ? std::max(costs[m], level) : level;
+      }
+      if (!together) {
+        permute(first, slots);
       }
     }
-
-   private:
-    /// Work of a step beyond the level of its outlier's pool. The last one takes the heaviest sequences throughout,
-    /// which forms steps of like weight.
-    static constexpr std::array<std::int32_t, 6> excess_percent{0, 5, 15, 40, 100, 1'000'000};
-
-    /// Forms the steps, levels the pools of each, and returns the makespan in scaled work per slot.
-    int128 try_excess(std::int32_t excess) {
-      std::size_t heavy = 0;
-      std::size_t light = order_.size();
-      int128 makespan = 0;
-      for (std::size_t m = 0; m < steps_; ++m) {
-        std::size_t const taken = m + 1 == steps_ ? light - heavy : heaviest_needed(heavy, light, excess);
-        step_.assign(order_.begin() + static_cast<std::ptrdiff_t>(heavy),
-                     order_.begin() + static_cast<std::ptrdiff_t>(heavy + taken));
-        step_.insert(step_.end(), order_.begin() + static_cast<std::ptrdiff_t>(light - (dp_ - taken)),
-                     order_.begin() + static_cast<std::ptrdiff_t>(light));
-        heavy += taken;
-        light -= dp_ - taken;
-        makespan += level_pools(std::span(trial_).subspan(m * dp_, dp_));
-      }
-      return makespan;
+    if (together) {
+      permute(0, dp);
     }
-
-    /// How many of the heaviest sequences left a step takes so that, with the lightest as the rest, its work reaches
-    /// the level of the outlier's pool on every slot.
-    [[nodiscard]] std::size_t heaviest_needed(std::size_t heavy, std::size_t light, std::int32_t excess) const {
-      auto const company = static_cast<std::size_t>(pools_.largest()) - 1;
-      int128 const outlier_pool = work_of(heavy, heavy + 1) + work_of(light - company, light);
-      int128 const level = outlier_pool * (100 + excess);
-      std::size_t least = 1;
-      std::size_t most = dp_;
-      while (least < most) {
-        std::size_t const k = (least + most) / 2;
-        int128 const total = work_of(heavy, heavy + k) + work_of(light - (dp_ - k), light);
-        bool const reached = total * 100 * pools_.largest() >= level * static_cast<std::int64_t>(dp_);
-        (reached ? most : least) = reached ? k : k + 1;
-      }
-      return most;
-    }
-
-    [[nodiscard]] int128 work_of(std::size_t first, std::size_t last) const { return sums_[last] - sums_[first]; }
-
-    /// Distributes the step over the pools and returns the largest load per slot, scaled by both pool sizes.
-    int128 level_pools(std::span<sequence_id> at) {
-      bins_.clear();
-      std::size_t first = 0;
-      for (std::int32_t g = 0; g < pools_.size(); ++g) {
-        bins_.push_back({.first = first, .slots = pools_.slots(pool_id(g))});
-        first += static_cast<std::size_t>(pools_.slots(pool_id(g)));
-      }
-      fill_longest_first(step_, work_, bins_, at);
-      std::int32_t const larger = bins_.front().slots;
-      std::int32_t const smaller = bins_.back().slots;
-      int128 most = 0;
-      for (bin const& b : bins_) {
-        most = std::max(most, b.load * (b.slots == larger ? smaller : larger));
-      }
-      return most;
-    }
-
-    std::span<int128 const> work_;
-    pool_partition const& pools_;
-    std::size_t dp_;
-    std::size_t steps_;
-    std::vector<sequence_id> order_;
-    std::vector<int128> sums_;
-    std::vector<sequence_id> step_;
-    std::vector<sequence_id> trial_;
-    std::vector<bin> bins_;
-  };
+  }
 };
 static_assert(placer<variance_reduced>);
 

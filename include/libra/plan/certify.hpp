@@ -10,20 +10,40 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <numeric>
 #include <span>
 #include <vector>
 
 namespace libra {
 
+namespace detail {
+
+/// The least that the steps of a global batch can add up to, times `scale`, because of its heaviest sequence.
+///
+/// That sequence's pool of s slots holds at least X, it and the s - 1 lightest, so its step takes X / s at least. The
+/// step's other slots hold at most H, the dp - s heaviest sequences after it, so the other steps hold W - X - H of the
+/// batch's work W at least, and a step takes no less than its mean. More in the outlier's pool costs more there than it
+/// saves elsewhere. Reorders `work`. Pre: `slots` <= `dp` <= `work.size()`. Complexity: linear on average.
+[[nodiscard]] inline int128 outlier_bound(std::span<int128> work, int128 total, std::int32_t slots, std::int32_t dp,
+                                          int128 scale) {
+  std::ranges::iter_swap(work.begin(), std::ranges::max_element(work));
+  std::span<int128> const others = work.subspan(1);
+  auto const sum_of_first = [&](std::int32_t count, auto const& before) {
+    std::ranges::nth_element(others, others.begin() + count, before);
+    return std::accumulate(others.begin(), others.begin() + count, int128{0}, checked_add);
+  };
+  int128 const pool = checked_add(work.front(), sum_of_first(slots - 1, std::ranges::less{}));
+  int128 const beside = sum_of_first(dp - slots, std::ranges::greater{});
+  return checked_add(checked_mul(pool, scale / slots),
+                     checked_mul(std::max<int128>(0, total - pool - beside), scale / dp));
+}
+
+}  // namespace detail
+
 /// Certifies a placement: what it achieves, what Ulysses would in packed order, and what no placement can beat.
 ///
-/// The bound, per global batch of work W with heaviest sequence w, largest pool p and the dp heaviest sequences' work
-/// S: every step is at least its mean, and the step that holds w is at least w / p while the others hold at least W -
-/// S. So the makespan is at least max(W / dp, w / p + (W - S) / dp).
-///
-/// Errors: `range_error` beyond 128 bits. Complexity: O(n) expected in the sequences.
+/// The bound, per global batch: the mean of its steps, or what its heaviest sequence forces (`outlier_bound`), if that
+/// is more. Errors: `range_error` beyond 128 bits. Complexity: O(n) on average in the sequences.
 [[nodiscard]] inline placement_certificate certify(std::span<int128 const> work, layout const& l,
                                                    pool_partition const& pools, placement const& placed) {
   std::int32_t const largest = pools.largest();
@@ -57,13 +77,11 @@ namespace libra {
   for (std::size_t first = 0; first < placed.at.size(); first += per_batch) {
     batch.assign(work.begin() + static_cast<std::ptrdiff_t>(first),
                  work.begin() + static_cast<std::ptrdiff_t>(first + per_batch));
-    std::ranges::nth_element(batch, batch.begin() + l.dp - 1, std::greater<>{});
-    int128 const top = std::accumulate(batch.begin(), batch.begin() + l.dp, int128{0}, checked_add);
-    int128 const total = std::accumulate(batch.begin() + l.dp, batch.end(), top, checked_add);
-    int128 const heaviest = *std::ranges::max_element(batch);
+    int128 const total = std::accumulate(batch.begin(), batch.end(), int128{0}, checked_add);
+    int128 const outlier = std::min(detail::outlier_bound(batch, total, largest, l.dp, scale),
+                                    detail::outlier_bound(batch, total, smallest, l.dp, scale));
     certificate.mean = checked_add(certificate.mean, per_slot(total, l.dp));
-    int128 const with_outlier = checked_add(per_slot(heaviest, largest), per_slot(total - top, l.dp));
-    certificate.lower_bound = checked_add(certificate.lower_bound, std::max(per_slot(total, l.dp), with_outlier));
+    certificate.lower_bound = checked_add(certificate.lower_bound, std::max(per_slot(total, l.dp), outlier));
   }
   return certificate;
 }

@@ -5,10 +5,10 @@
 #include <libra/cost/roofline.hpp>
 #include <libra/model/home.hpp>
 #include <libra/model/machine.hpp>
+#include <libra/model/pipeline.hpp>
 #include <libra/model/work.hpp>
 #include <libra/plan/plan.hpp>
 #include <libra/sim/layer_time.hpp>
-#include <libra/sim/pipeline.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,12 +17,6 @@
 #include <vector>
 
 namespace libra::sim {
-
-/// Who waits for whom.
-enum class synchronisation : std::uint8_t {
-  layer,  ///< all ranks of a micro-step, in each layer's forward and in its backward pass (experts, ZeRO-3)
-  batch,  ///< a pool's ranks in each layer, all ranks at the end of a global batch
-};
 
 /// What a training step does beside the attention of one layer.
 struct step_options {
@@ -66,6 +60,16 @@ struct step_bound {
   double step_seconds{};
 };
 
+/// Linear picoseconds of all layers for one micro-step.
+///
+/// Forward takes 2 flop a parameter and token, backward 4, and a recomputed forward pass 2 more.
+[[nodiscard]] inline work linear_work(layout const& l, machine const& rates, step_options const& o) {
+  int128 const flop = checked_mul(checked_mul(2, o.active_parameters), l.window_tokens);
+  int128 const rate = checked_mul(checked_mul(rates.linear_flop_per_second, l.cp), o.tensor_parallel);
+  int128 const ps = ceil_div(checked_mul(flop, 1'000'000'000'000), rate);
+  return {checked_int64(ps, "linear picoseconds"), checked_int64(ps * (o.recompute ? 3 : 2), "linear picoseconds")};
+}
+
 namespace detail {
 
 /// One layer of one micro-step, as the ranks that wait for each other see it.
@@ -83,16 +87,6 @@ struct layer_step {
 [[nodiscard]] constexpr layer_step slowest(layer_step const& a, layer_step const& b) noexcept {
   return {{std::max(a.attention.forward, b.attention.forward), std::max(a.attention.backward, b.attention.backward)},
           std::max(a.busy_ps, b.busy_ps)};
-}
-
-/// Linear picoseconds of all layers for one micro-step.
-///
-/// Forward takes 2 flop a parameter and token, backward 4, and a recomputed forward pass 2 more.
-[[nodiscard]] inline work linear_work(layout const& l, machine const& rates, step_options const& o) {
-  int128 const flop = checked_mul(checked_mul(2, o.active_parameters), l.window_tokens);
-  int128 const rate = checked_mul(checked_mul(rates.linear_flop_per_second, l.cp), o.tensor_parallel);
-  int128 const ps = ceil_div(checked_mul(flop, 1'000'000'000'000), rate);
-  return {checked_int64(ps, "linear picoseconds"), checked_int64(ps * (o.recompute ? 3 : 2), "linear picoseconds")};
 }
 
 [[nodiscard]] constexpr std::int64_t layers_of_stage(step_options const& o, std::int32_t stage) noexcept {
@@ -183,7 +177,7 @@ inline void put_extremes(layout const& l, std::span<layer_time const> times, ste
   auto const steps = static_cast<std::size_t>(plan.placement.steps());
   require(times.size() == steps * pools, "there are ", times.size(), " layer times, expected ", steps,
           " micro-steps of ", pools, " pools");
-  work const linear = detail::linear_work(plan.layout, rates, options);
+  work const linear = linear_work(plan.layout, rates, options);
   std::int64_t const layers = detail::layers_of_stage(options, 0);
   auto const per_batch = static_cast<std::size_t>(plan.placement.micro_steps);
 
@@ -245,7 +239,7 @@ inline void put_extremes(layout const& l, std::span<layer_time const> times, ste
     }
   }
   int128 const attention_ps = checked_add(checked_mul(sum.forward, options.recompute ? 2 : 1), sum.backward);
-  work const linear = detail::linear_work(plan.layout, rates, options);
+  work const linear = linear_work(plan.layout, rates, options);
   double const stages = options.stages;
   step_bound bound;
   bound.attention_seconds = static_cast<double>(attention_ps) * 1e-12 * options.layers / stages /

@@ -1,4 +1,4 @@
-#include <libra/sim/pipeline.hpp>
+#include <libra/model/pipeline.hpp>
 
 #include <libra/core/random.hpp>
 
@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+using libra::one_forward_one_backward;
 using libra::work;
-using libra::sim::one_forward_one_backward;
 
 namespace {
 

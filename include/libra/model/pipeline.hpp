@@ -9,7 +9,13 @@
 #include <span>
 #include <vector>
 
-namespace libra::sim {
+namespace libra {
+
+/// Who waits for whom.
+enum class synchronisation : std::uint8_t {
+  layer,  ///< all ranks of a micro-step, in each layer's forward and in its backward pass (experts, ZeRO-3)
+  batch,  ///< a pool's ranks in each layer, all ranks at the end of a global batch
+};
 
 /// How long one global batch takes on pipeline stages that run one forward, one backward (1F1B).
 ///
@@ -70,4 +76,4 @@ namespace libra::sim {
   return end_ps;
 }
 
-}  // namespace libra::sim
+}  // namespace libra

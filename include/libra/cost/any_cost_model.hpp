@@ -1,0 +1,34 @@
+#pragma once
+
+#include <libra/core/policy_name.hpp>
+#include <libra/cost/concept.hpp>
+
+#include <concepts>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace libra {
+
+/// A cost model that is chosen at run time: holds any other one and costs a call through a pointer.
+///
+/// Carries the name of what it holds, so fingerprints do not depend on whether a model was held by it.
+/// Example: any_cost_model cost = measured ? any_cost_model(tabulated(points)) : any_cost_model(roofline());
+class any_cost_model {
+ public:
+  template <cost_model Cost>
+    requires(!std::same_as<std::remove_cvref_t<Cost>, any_cost_model>)
+  explicit any_cost_model(Cost cost) : name(policy_name(cost)),
+                                       call_(std::move(cost)) {}
+
+  [[nodiscard]] work operator()(tile_shape const& t) const { return call_(t); }
+
+  std::string name;
+
+ private:
+  std::function<work(tile_shape const&)> call_;
+};
+static_assert(cost_model<any_cost_model>);
+
+}  // namespace libra
