@@ -32,10 +32,10 @@ int128 achieved(placing const& p, placement const& placed) {
 }
 
 TEST_CASE("by hand: differences cancel where longest first is stuck") {
-  // Rounds 8 7 | 6 5 | 4 1: the last differs most; 4 joins 7 and 1 joins 8, then 6 joins 9 and 5 joins 11, or so.
+
   placing const p = two_pools(3, {8, 7, 6, 5, 4, 1});
   placement const placed = karmarkar_karp{}(p.work, p.layout, p.pools);
-  // Joined by differences: {4 1} and {8 7} give 11 and 9, {6 5} then gives 16 and 15.
+  // The rounds that differ most, 4 1 and 8 7, join to 9 and 11; with 6 5 they make 15 and 16.
   CHECK(achieved(p, placed) == 16 * 2);
 }
 

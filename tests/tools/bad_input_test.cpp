@@ -199,8 +199,8 @@ TEST_CASE("options of run that cannot be used") {
 
 TEST_CASE("commands that do not exist") {
   for (refusal const& wrong : std::vector<refusal>{
-           {{}, "", {"plan, run, simulate, lengths, policies, machines, models"}},
-           {{"advise"}, "", {"'advise'", "plan, run, simulate, lengths, policies, machines, models"}},
+           {{}, "", {"plan, run, simulate, advise, lengths, policies, machines, models"}},
+           {{"advice"}, "", {"'advice'", "plan, run, simulate, advise, lengths, policies, machines, models"}},
            {{"--window", "5"}, "", {"'--window'"}},
            {{"plan"}, "", {"LENGTHS"}},
            {{"lengths"}, "", {"LENGTHS"}},

@@ -43,6 +43,15 @@ struct simulate_command {
   [[nodiscard]] outcome run() const;
 };
 
+struct advise_command {
+  input_options input;
+  planning_options planning;
+  advising_options advising;
+  output_options output;
+
+  [[nodiscard]] outcome run() const;
+};
+
 struct lengths_command {
   input_options input;
   std::string write;

@@ -54,6 +54,12 @@ class command_line {
     add_options(simulate, simulate_.planning);
     add_options(simulate, simulate_.output, false);
 
+    CLI::App& advise = add("advise", "Try pool sizes: predicted and simulated skew and time, and which to take.");
+    add_options(advise, advise_.input);
+    add_options(advise, advise_.advising);
+    add_options(advise, advise_.planning);
+    add_options(advise, advise_.output, false);
+
     CLI::App& lengths = add("lengths", "Show statistics of a list.");
     add_options(lengths, lengths_.input);
     lengths.add_option("--write", lengths_.write, "write the lengths as text, one a line")
@@ -115,7 +121,7 @@ class command_line {
     std::string const first = extra.empty() ? "" : extra.front();
     if (chosen().empty()) {
       return "command is " + in_quotes(first) +
-             ", expected one of plan, run, simulate, lengths, policies, machines, models";
+             ", expected one of plan, run, simulate, advise, lengths, policies, machines, models";
     }
     return "option " + in_quotes(first) + " is unknown to " + chosen();
   }
@@ -127,9 +133,10 @@ class command_line {
     if (command == "lengths") return lengths_.run();
     if (command == "policies") return policies_.run();
     if (command == "simulate") return simulate_.run();
+    if (command == "advise") return advise_.run();
     if (command == "machines") return machines_.run();
     if (command == "models") return models_.run();
-    return usage_error("no command, expected one of plan, run, simulate, lengths, policies, machines, models");
+    return usage_error("no command, expected one of plan, run, simulate, advise, lengths, policies, machines, models");
   }
 
   CLI::App app_{"Takes the attention skew out of long-context LLM training."};
@@ -138,6 +145,7 @@ class command_line {
   lengths_command lengths_;
   policies_command policies_;
   simulate_command simulate_;
+  advise_command advise_;
   machines_command machines_;
   models_command models_;
 };

@@ -22,6 +22,7 @@
 namespace libra::tools {
 namespace {
 
+constexpr char const* recompute_help = "none, or full: forward and its exchange run twice";
 constexpr std::int64_t most_int32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t most_ranks = std::int64_t{1} << 24;
 
@@ -225,10 +226,14 @@ void add_options(CLI::App& command, running_options& o) {
 void add_options(CLI::App& command, simulating_options& o) {
   constexpr char const* group = "Simulation";
   add(command, group, "--systems", o.systems, "NAMES", "systems to compare [all]: " + listed(system_names()));
-  add(command, group, "--recompute", o.recompute, "WHAT", "none, or full: forward and its exchange run twice");
+  add(command, group, "--recompute", o.recompute, "WHAT", recompute_help);
   add(command, group, "--trace", o.trace, "FILE",
       "write the slowest pool's layer of each system for Chrome or Perfetto")
       ->default_str("");
+}
+
+void add_options(CLI::App& command, advising_options& o) {
+  add(command, "Simulation", "--recompute", o.recompute, "WHAT", recompute_help);
 }
 
 }  // namespace libra::tools

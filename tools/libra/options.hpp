@@ -71,11 +71,17 @@ struct simulating_options {
   std::string trace;
 };
 
+/// The rest of `advise`'s options, as typed.
+struct advising_options {
+  std::string recompute{"none"};
+};
+
 void add_options(CLI::App& command, input_options& options);
 void add_options(CLI::App& command, output_options& options, bool with_full);
 void add_options(CLI::App& command, planning_options& options);
 void add_options(CLI::App& command, running_options& options);
 void add_options(CLI::App& command, simulating_options& options);
+void add_options(CLI::App& command, advising_options& options);
 
 /// Turns what was typed into values. `shrink` divides the window, rounding up.
 ///

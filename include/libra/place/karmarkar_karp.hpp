@@ -21,8 +21,8 @@ namespace libra {
 ///
 /// The sequences, by falling work, are cut into rounds of one sequence per pool. Each round is a partial solution; the
 /// two whose pools differ most are joined, heaviest pool to lightest, until one is left: every pool then has a sequence
-/// of every round, and differences have cancelled. Where pools differ in size, the smaller ones get nothing in the last
-/// round. Sums are compared, not sums per slot, so it is at its best with pools of one size.
+/// of every round, and differences have cancelled. Where pools differ in size, the smaller ones get none in the last
+/// round, which counts as one of mean work, so that even sums are even per slot.
 ///
 /// Complexity: O(n log n) in the sequences. Determinism: ties by order of creation and by pool.
 /// Source: Karmarkar, Karp, "The differencing method of set partitioning", 1982; balanced: Yakir, "The differencing
@@ -66,25 +66,29 @@ struct karmarkar_karp {
     std::vector<sequence_id> filled;
     std::vector<bin> bins;
     for (share const& s : difference(rounds_of(order, work, count), next)) {
-      bins.push_back({.first = filled.size(), .slots = s.count, .filled = s.count, .load = s.sum});
+      bins.push_back({.first = filled.size(), .slots = s.count, .filled = s.count});
       for (std::size_t i = s.head; i != nothing; i = next[i]) {
         filled.push_back(order[i]);
+        bins.back().load += work[order[i].index()];
       }
     }
     group_into_steps(bins, filled, pools, batch);
   }
 
-  /// Cuts the order into rounds of a sequence per pool; the last may have fewer.
+  /// Cuts the order into rounds of a sequence per pool; pools that the last has none for get the mean work instead.
   static std::vector<partial> rounds_of(std::span<sequence_id const> order, std::span<int128 const> work,
                                         std::size_t pools) {
+    int128 total = 0;
     std::vector<partial> rounds;
-    for (std::size_t first = 0; first < order.size(); first += pools) {
-      partial round{std::vector<share>(pools), rounds.size()};
-      for (std::size_t i = first; i < std::min(first + pools, order.size()); ++i) {
-        round.shares[i - first] = {work[order[i].index()], i, i, 1};
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i % pools == 0) {
+        rounds.push_back({{}, rounds.size()});
       }
-      rounds.push_back(std::move(round));
+      rounds.back().shares.push_back({work[order[i].index()], i, i, 1});
+      total += work[order[i].index()];
     }
+    rounds.back().shares.resize(pools, {.sum = total / static_cast<std::int64_t>(order.size())});
+    std::ranges::stable_sort(rounds.back().shares, std::ranges::greater{}, &share::sum);
     return rounds;
   }
 
