@@ -17,8 +17,9 @@ namespace libra {
 /// Example: any_cost_model cost = measured ? any_cost_model(tabulated(points)) : any_cost_model(roofline());
 class any_cost_model {
  public:
-  template <cost_model Cost>
-    requires(!std::same_as<std::remove_cvref_t<Cost>, any_cost_model>)
+  // Not `cost_model Cost`: whether this class is one must not depend on itself.
+  template <class Cost>
+    requires(!std::same_as<std::remove_cvref_t<Cost>, any_cost_model> && cost_model<Cost>)
   explicit any_cost_model(Cost cost) : name(policy_name(cost)),
                                        call_(std::move(cost)) {}
 
