@@ -137,7 +137,7 @@ TEST_CASE("options that cannot be used") {
       {{"--arrange", "yes"}, {"--arrange", "'yes'", "on, off"}},
       {{"--home", "spiral"}, {"--home", "'spiral'", "contiguous"}},
       {{"--packer", "worst_fit"}, {"--packer", "'worst_fit'", "in_order, best_fit_decreasing"}},
-      {{"--placer", "random"}, {"--placer", "'random'", "as_packed, longest_first, variance_reduced"}},
+      {{"--placer", "random"}, {"--placer", "'random'", "as_packed, snake, longest_first, karmarkar_karp, variance_reduced"}},
       {{"--dispatcher", "ring"}, {"--dispatcher", "'ring'", "ulysses, zigzag_ring, usp, pooled"}},
       {{"--cost", "flops"}, {"--cost", "'flops'", "pair_count, roofline"}},
       {{"--mask", "sliding"}, {"--mask", "'sliding'", "window:N"}},
