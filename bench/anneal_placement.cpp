@@ -3,9 +3,9 @@
 // usage: anneal_placement LENGTHS... [--window N] [--dp D] [--cp C] [--pool P] [--micro-steps M] [--seconds S]
 //
 // Prints one line of JSON: the makespan over the mean that the placers reach, the certificate's bound, and what
-// annealing reaches in S seconds of CPU time, divided evenly over the global batches. Floating point, random and slow on purpose:
-// nothing here decides about a plan. Work is that of qwen3-30b-a3b on h200-sxm under `roofline`, as the command's
-// defaults are.
+// annealing reaches in S seconds of CPU time, divided evenly over the global batches. Floating point, random and slow
+// on purpose: nothing here decides about a plan. Work is that of qwen3-30b-a3b on h200-sxm under `roofline`, as the
+// command's defaults are.
 
 #include <libra/core/random.hpp>
 #include <libra/cost/roofline.hpp>

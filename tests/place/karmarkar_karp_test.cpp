@@ -32,7 +32,6 @@ int128 achieved(placing const& p, placement const& placed) {
 }
 
 TEST_CASE("by hand: differences cancel where longest first is stuck") {
-
   placing const p = two_pools(3, {8, 7, 6, 5, 4, 1});
   placement const placed = karmarkar_karp{}(p.work, p.layout, p.pools);
   // The rounds that differ most, 4 1 and 8 7, join to 9 and 11; with 6 5 they make 15 and 16.
