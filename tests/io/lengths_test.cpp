@@ -1,12 +1,12 @@
 #include <libra/io/lengths.hpp>
 
+#include <support/index_file.hpp>
 #include <support/scratch_folder.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 using libra::read_lengths;
@@ -46,37 +46,35 @@ TEST_CASE("a list without lengths is an error") {
                        libra::input_error);
 }
 
-TEST_CASE("other formats are recognised by their content and refused by name") {
+TEST_CASE("files of every format are joined") {
   libra::test::scratch_folder const folder;
-  using namespace std::string_view_literals;
-  struct foreign {
-    std::string name;
-    std::string_view content;
-    std::string_view format;
+  lengths const of_npy{3, 4};
+  paths const files{
+      folder.write("a.len", "1\n2\n"),
+      folder.write("b", libra::npy_file(of_npy)),
+      folder.write("c", libra::test::index_file({5, 6}).bytes()),
+      folder.write("d", "id,n\n0,7\n"),
+      folder.write("e", "{\"tokens\": 8}\n"),
   };
-  foreign const cases[]{
-      {"x.idx", "MMIDIDX\0\0\x01\0\0\0"sv, "a Megatron-LM index (.idx)"},
-      {"numbers.len", "MMIDIDX\0\0\x01\0\0\0"sv, "a Megatron-LM index (.idx)"},
-      {"old.idx", "TNTIDX\0\0\x01"sv, "a fairseq index (.idx)"},
-      {"x.npy", "\x93NUMPY\x01\0"sv, "a NumPy array (.npy)"},
-      {"x.npz", "PK\x03\x04"sv, "a zip archive (.npz, .zip)"},
-      {"x.len", "\x1F\x8B\x08"sv, "a gzip file"},
-      {"x.parquet", "PAR1\x15"sv, "a Parquet file"},
-      {"x.jsonl", "{\"length\": 5}\n", "JSON"},
-      {"x.json", "\n [1, 2]\n", "JSON"},
-      {"x.txt", "id,length\n1,5\n", "a table (CSV)"},
-      {"x.csv", "length\n5\n", "a table (CSV)"},
-      {"y.csv", "1,5\n2,6\n", "a table (CSV)"},
-  };
-  for (foreign const& c : cases) {
-    std::string const path = folder.write(c.name, c.content);
-    CAPTURE(path);
-    CHECK_THROWS_WITH_AS(
-        read(paths{path}),
-        (path + ": is " + std::string(c.format) + ", expected plain text with one integer a line").c_str(),
-        libra::input_error);
-  }
-  // The name alone says nothing: a list is a list.
-  CHECK(read_lengths(paths{folder.write("plain.csv", "5\n6\n"), folder.write("plain.npy", "7\n")}).lengths ==
-        lengths{5, 6, 7});
+  CHECK(read_lengths(files, {.column = "n", .field = "tokens"}).lengths == lengths{1, 2, 3, 4, 5, 6, 7, 8});
+}
+
+TEST_CASE("empty documents of binary formats are named by their byte, or pass") {
+  libra::test::scratch_folder const folder;
+  std::string const index = folder.write("a.idx", libra::test::index_file({5, 0, 6}).bytes());
+  CHECK_THROWS_WITH_AS(read(paths{index}),
+                       (index + ": byte 38: length is 0, expected at least 1 (skip-empty lets zeros pass)").c_str(),
+                       libra::input_error);
+  libra::length_list const list = read_lengths(paths{index}, {.skip_empty = true});
+  CHECK(list.lengths == lengths{5, 0, 6});
+  CHECK(list.empty_documents == 1);
+}
+
+TEST_CASE("formats that are not read are refused by name") {
+  libra::test::scratch_folder const folder;
+  std::string const path = folder.write("x.len", "\x1F\x8B\x08");
+  CHECK_THROWS_WITH_AS(
+      read(paths{path}),
+      (path + ": is a gzip file, expected lengths as text, CSV, JSONL, .npy or Megatron-LM .idx").c_str(),
+      libra::input_error);
 }

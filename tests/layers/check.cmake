@@ -21,7 +21,7 @@ set(rank_backend 7)
 set(rank_io 8)
 set(rank_libra 9)
 
-set(io_only "^(fmt|nlohmann)/")
+set(io_only "^(fmt/|nlohmann/|csv\\.h$)")
 set(vendor "cuda|nccl|cudnn|cublas|^mpi|^thrust/|^cub/|^cutlass/")
 
 # layer_of(OUT PATH): the layer of libra/FOLDER/..., libra/version.hpp or libra/libra.hpp; backends count as one layer.

@@ -1,4 +1,5 @@
 #include <support/command.hpp>
+#include <support/index_file.hpp>
 #include <support/scratch_folder.hpp>
 
 #include <doctest/doctest.h>
@@ -70,7 +71,8 @@ TEST_CASE("lists that cannot be used") {
       {small_plan(), "9223372036854775807\n9223372036854775807\n", {"18446744073709551614 tokens"}},
       {small_plan(), "9223372036854775807\n", {"9223372036854775807 tokens", "sequences of --window 1000"}},
       {small_plan(), zero_byte, {"stdin:2", "zero byte"}},
-      {small_plan(), "\x93NUMPY\x01", {"stdin", ".npy"}},
+      {small_plan(), "\x93NUMPY\x01", {"stdin: byte 7", "version"}},
+      {small_plan(), "\x1F\x8B\x08", {"stdin", "gzip", ".npy or Megatron-LM .idx"}},
       {small_plan(), "5\n", {"1 sequences", "--dp 4"}},
       {small_plan({"--micro-steps", "17"}), list(), {"64 sequences", "--micro-steps 17", "68"}},
       {small_plan({"--overlong", "reject"}), "7\n2000\n", {"document 1", "2000 tokens", "--window 1000"}},
@@ -86,6 +88,9 @@ TEST_CASE("files that cannot be read or written") {
   std::string const good = folder.write("good.len", list());
   std::string const bad = folder.write("bad.len", "5\nx\n");
   std::string const missing = folder.path("missing.len");
+  std::string const cut = folder.write("cut.idx", libra::test::index_file({5}).bytes().substr(0, 50));
+  std::string const csv = folder.write("table.csv", "id,n\n1,5\n");
+  std::string const objects = folder.write("objects.jsonl", "{\"n\": 5}\n");
   std::string const nowhere = folder.path("no/such/folder/out.json");
   std::vector<std::string> const layout{"--window", "1000", "--dp", "4", "--cp", "2"};
   auto const with_layout = [&](std::vector<std::string> arguments) {
@@ -101,7 +106,11 @@ TEST_CASE("files that cannot be read or written") {
       {with_layout({"plan", good, "--json", nowhere}), "", {nowhere, "No such file"}},
       {with_layout({"plan", good, "--json", "/dev/full"}), "", {"/dev/full", "No space"}},
       {{"lengths", good, "--write", nowhere}, "", {nowhere}},
-      {{"lengths", good, "--write", folder.path("out.npy")}, "", {"--write", ".npy"}},
+      {{"lengths", cut}, "", {cut + ": byte 50", "62 bytes"}},
+      {{"lengths", csv}, "", {csv + ":1", "'id', 'n'", "--column"}},
+      {{"lengths", csv, "--column", "m"}, "", {csv + ":1", "no column 'm'", "'id', 'n'"}},
+      {{"lengths", objects}, "", {objects, "--field"}},
+      {{"lengths", objects, "--field", "m"}, "", {objects + ":1", "'m' is missing"}},
       {{"policies", "--json", nowhere}, "", {nowhere}},
   };
   for (refusal const& wrong : table) check_refused(wrong);

@@ -47,9 +47,6 @@ struct configuration {
   std::shared_ptr<machine_file const> machine_texts;
 };
 
-[[nodiscard]] constexpr std::string_view name_of(overlong choice) noexcept {
-  return choice == overlong::split ? "split" : choice == overlong::truncate ? "truncate" : "reject";
-}
 [[nodiscard]] constexpr std::string_view name_of(document_order order) noexcept {
   return order == document_order::file ? "file" : "shuffle";
 }

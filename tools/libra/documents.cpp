@@ -39,7 +39,7 @@ void check_size(documents const& docs, configuration const& config) {
 }  // namespace
 
 documents load_documents(input_options const& input, configuration const& config, std::int64_t shrink) {
-  length_list list = read_lengths(input.lengths, {.skip_empty = input.skip_empty});
+  length_list list = read_lengths(input.lengths, input.reading());
   auto const given = static_cast<std::int64_t>(list.lengths.size());
   documents docs{.lengths = std::move(list.lengths), .index = {}, .given = given, .empty = list.empty_documents};
   require(docs.empty < docs.given, "all ", docs.given,

@@ -4,17 +4,16 @@
 
 #include <libra/core/error.hpp>
 #include <libra/io/file.hpp>
-#include <libra/io/in_quotes.hpp>
 #include <libra/io/lengths.hpp>
 #include <libra/io/lengths_report.hpp>
+#include <libra/io/lengths_text.hpp>
+#include <libra/io/npy.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <string>
-#include <vector>
 
 namespace libra::tools {
 namespace {
@@ -42,32 +41,26 @@ std::string tables(lengths_report const& report, std::int64_t empty) {
   return figures.text() + '\n' + shares.text();
 }
 
-std::string as_lines(std::vector<std::int64_t> const& lengths) {
-  fmt::memory_buffer text;
-  for (std::int64_t const length : lengths) {
-    fmt::format_to(std::back_inserter(text), "{}\n", length);
-  }
-  return fmt::to_string(text);
-}
-
 }  // namespace
 
 outcome lengths_command::run() const {
-  require(!write.ends_with(".npy"), "--write is ", in_quotes(write, 400),
-          ", expected a text file: .npy is not written yet");
-  length_list list = read_lengths(input.lengths, {.skip_empty = input.skip_empty});
+  length_list list = read_lengths(input.lengths, input.reading());
   std::erase(list.lengths, 0);
   require(!list.lengths.empty(), "all ", list.empty_documents,
           " documents have length 0, expected at least one that has tokens");
   lengths_report const report = report_lengths(list.lengths);
   if (!write.empty()) {
-    write_file(write, as_lines(list.lengths));
+    write_file(write, write.ends_with(".npy") ? npy_file(list.lengths) : lengths_as_text(list.lengths));
   }
   deliver(
       output,
       [&] {
         return document("lengths", [&](json_writer& json) {
-          json.object("config", [&] { json.member("skip_empty", input.skip_empty); });
+          json.object("config", [&] {
+            json.member("skip_empty", input.skip_empty);
+            json.member("column", input.column);
+            json.member("field", input.field);
+          });
           write_members(json, report);
           json.member("empty_documents", list.empty_documents);
         });

@@ -62,7 +62,9 @@ class command_line {
 
     CLI::App& lengths = add("lengths", "Show statistics of a list.");
     add_options(lengths, lengths_.input);
-    lengths.add_option("--write", lengths_.write, "write the lengths as text, one a line")
+    lengths
+        .add_option("--write", lengths_.write,
+                    "write the lengths: as an .npy of int64 if the name ends so, else as text, one a line")
         ->type_name("FILE")
         ->group("Output");
     add_options(lengths, lengths_.output, false);

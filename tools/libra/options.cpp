@@ -150,11 +150,13 @@ configuration resolve(planning_options const& typed, std::int64_t shrink) {
 void add_options(CLI::App& command, input_options& options) {
   command
       .add_option("LENGTHS", options.lengths,
-                  "lists of document lengths, joined in order: one integer a line, '#' starts "
-                  "a comment; '-' is standard input")
+                  "lists of document lengths, joined in order: text with one integer a line ('#' starts a comment), "
+                  "CSV, JSONL, .npy (lengths or cu_seqlens), Megatron-LM .idx; '-' is standard input")
       ->required()
       ->type_name("");
   command.add_flag("--skip-empty", options.skip_empty, "let documents of length 0 pass, counted");
+  command.add_option("--column", options.column, "the column of a CSV file that holds the lengths")->type_name("NAME");
+  command.add_option("--field", options.field, "the field of a JSONL file that holds the length")->type_name("NAME");
 }
 
 void add_options(CLI::App& command, output_options& options, bool with_full) {

@@ -2,6 +2,8 @@
 
 #include "configuration.hpp"
 
+#include <libra/io/length_list.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +18,10 @@ namespace libra::tools {
 struct input_options {
   std::vector<std::string> lengths;
   bool skip_empty{false};
+  std::string column;
+  std::string field;
+
+  [[nodiscard]] length_options reading() const { return {skip_empty, column, field}; }
 };
 struct output_options {
   std::string json;

@@ -1,12 +1,17 @@
 #pragma once
 
 #include <libra/core/error.hpp>
-#include <libra/io/file.hpp>
-#include <libra/io/in_quotes.hpp>
+#include <libra/io/file_content.hpp>
+#include <libra/io/length_format.hpp>
+#include <libra/io/length_list.hpp>
+#include <libra/io/lengths_csv.hpp>
+#include <libra/io/lengths_jsonl.hpp>
+#include <libra/io/lengths_npy.hpp>
 #include <libra/io/lengths_text.hpp>
+#include <libra/io/megatron_index.hpp>
 
-#include <algorithm>
-#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,60 +19,52 @@
 namespace libra {
 namespace detail {
 
-/// The first line of `text` that is neither blank nor a comment.
-[[nodiscard]] inline std::string_view first_entry(std::string_view text) noexcept {
-  text = without_byte_order_mark(text);
-  while (!text.empty()) {
-    std::string_view const line = text.substr(0, text.find('\n'));
-    std::string_view const entry = trimmed(line);
-    if (!entry.empty() && entry.front() != '#') return entry;
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
+/// Appends what an indexable list holds. Places are bytes of its file.
+template <class Source>
+void append_all(Source const& source, std::string_view name, length_options const& options, length_list& list) {
+  list.lengths.reserve(list.lengths.size() + static_cast<std::size_t>(source.size()));
+  for (std::int64_t i = 0; i < source.size(); ++i) {
+    append_length(source[i], options, list, [&] { return message(name, ": byte ", source.byte_of(i)); });
   }
-  return {};
-}
-
-/// What a file is whose content or name says that it is no plain text list, or nothing.
-[[nodiscard]] inline std::string_view foreign_format(std::string_view content, std::string_view name) noexcept {
-  struct magic {
-    std::string_view bytes;
-    std::string_view format;
-  };
-  using namespace std::string_view_literals;
-  constexpr std::array magics{
-      magic{"MMIDIDX\0\0"sv, "a Megatron-LM index (.idx)"},
-      magic{"TNTIDX\0\0"sv, "a fairseq index (.idx)"},
-      magic{"\x93NUMPY"sv, "a NumPy array (.npy)"},
-      magic{"PK\x03\x04"sv, "a zip archive (.npz, .zip)"},
-      magic{"\x1F\x8B"sv, "a gzip file"},
-      magic{"PAR1"sv, "a Parquet file"},
-  };
-  for (auto const& [bytes, format] : magics) {
-    if (content.starts_with(bytes)) return format;
-  }
-  std::string_view const entry = first_entry(content);
-  if (entry.starts_with('{') || entry.starts_with('[')) return "JSON";
-  bool const number = !entry.empty() && (entry.front() == '-' || (entry.front() >= '0' && entry.front() <= '9'));
-  bool const table = entry.find_first_of(",;\t") != std::string_view::npos;
-  bool const named = name.ends_with(".csv") || name.ends_with(".tsv");
-  if (!entry.empty() && ((table && (named || !number)) || (named && !number))) return "a table (CSV)";
-  return {};
 }
 
 }  // namespace detail
 
+/// Appends the lengths of one file in any of the formats that `recognise` knows. `name` stands for it in messages.
+///
+/// Errors: those of the format's reader, and `input_error` for a format that is known by its content but not read.
+inline void append_recognised_lengths(std::span<std::byte const> bytes, std::string_view name,
+                                      length_options const& options, length_list& list) {
+  std::string_view const text(static_cast<char const*>(static_cast<void const*>(bytes.data())), bytes.size());
+  recognised_format const is = recognise(text, name, options);
+  require(is.foreign.empty(), name, ": is ", is.foreign,
+          ", expected lengths as text, CSV, JSONL, .npy or Megatron-LM .idx");
+  switch (is.format) {
+    case length_format::text:
+      return append_lengths(text, name, options, list);
+    case length_format::csv:
+      return append_csv_lengths(text, name, options, list);
+    case length_format::jsonl:
+      return append_jsonl_lengths(text, name, options, list);
+    case length_format::npy:
+      return detail::append_all(npy_lengths(bytes, name), name, options, list);
+    case length_format::megatron_index:
+      return detail::append_all(megatron_index(bytes, name), name, options, list);
+  }
+}
+
 /// Reads lists of document lengths and joins them in order. The path "-" is standard input.
 ///
-/// Formats: plain text, see `append_lengths`. Errors: `input_error` naming the file (and line): one that cannot be
-/// read, is of a format known by its content but not read, or holds what is no length; and no length in any of them.
+/// Each file's format is recognised by its content, then by its name: plain text, CSV, JSONL, .npy, Megatron-LM .idx.
+/// Errors: `input_error` naming the file and the line or byte: one that cannot be read, is of a format known by its
+/// content but not read, or holds what is no length; and no length in any of them.
 [[nodiscard]] inline length_list read_lengths(std::span<std::string const> paths, length_options const& options = {}) {
   length_list list;
   std::string names;
   for (std::string const& path : paths) {
-    std::string const content = read_file(path);
+    file_content const content(path);
     std::string const name = path == "-" ? "stdin" : path;
-    std::string_view const foreign = detail::foreign_format(content, name);
-    require(foreign.empty(), name, ": is ", foreign, ", expected plain text with one integer a line");
-    append_lengths(content, name, options, list);
+    append_recognised_lengths(content.bytes(), name, options, list);
     names += (names.empty() ? "" : ", ") + name;
   }
   require(!list.lengths.empty(), names, ": holds no lengths, expected at least one");

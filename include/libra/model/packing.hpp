@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace libra {
 
@@ -25,6 +26,10 @@ enum class overlong : std::uint8_t {
   truncate,  ///< keep the first window, count the rest as truncated
   reject,    ///< `input_error` naming the document
 };
+
+[[nodiscard]] constexpr std::string_view name_of(overlong choice) noexcept {
+  return choice == overlong::split ? "split" : choice == overlong::truncate ? "truncate" : "reject";
+}
 
 /// A packer's result: documents laid into windows, numbered in packed order.
 struct packing {
