@@ -1,6 +1,7 @@
 #pragma once
 
-/// Everything of libra but io: planning, programs and the operator. Backends and io have headers of their own.
+/// Everything of libra but io: planning, programs, the operator and the sampler. Backends and io have headers of their
+/// own.
 
 #include <libra/cost/pair_count.hpp>
 #include <libra/cost/roofline.hpp>
@@ -22,4 +23,7 @@
 #include <libra/program/verifier.hpp>
 #include <libra/run/gather_lengths.hpp>
 #include <libra/run/pooled_attention.hpp>
+#include <libra/sample/prefetch.hpp>
+#include <libra/sample/sampler.hpp>
+#include <libra/sample/state_bytes.hpp>
 #include <libra/version.hpp>

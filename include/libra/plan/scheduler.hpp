@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -109,6 +110,7 @@ class scheduler {
   }
 
   [[nodiscard]] constexpr Cost const& cost() const noexcept { return cost_; }
+  [[nodiscard]] constexpr std::string_view packer_name() const noexcept { return policy_name(pack_); }
 
  private:
   [[nodiscard]] wide_work work_of(std::span<segment const> sequence, attention_shape const& shape) const {

@@ -1,0 +1,145 @@
+// The sampler: documents shuffled, packed and placed per second, and the memory that a list of 100 million takes.
+
+#include <libra/cost/pair_count.hpp>
+#include <libra/dispatch/pooled.hpp>
+#include <libra/io/mapped_lengths.hpp>
+#include <libra/pack/best_fit_decreasing.hpp>
+#include <libra/place/variance_reduced.hpp>
+#include <libra/plan/scheduler.hpp>
+#include <libra/pool/fixed_size.hpp>
+#include <libra/sample/index_permutation.hpp>
+#include <libra/sample/sampler.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include "support/long_tailed.hpp"
+
+#include <unistd.h>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+constexpr libra::layout layout{.window_tokens = 262144, .dp = 64, .cp = 8, .pool = 8, .micro_steps = 4};
+
+auto planner() {
+  return libra::scheduler{libra::best_fit_decreasing{}, libra::fixed_size{}, libra::variance_reduced{}, libra::pooled{},
+                          libra::pair_count{}};
+}
+
+void shuffle(benchmark::State& state) {
+  libra::index_permutation const order(state.range(0), 1);
+  std::int64_t position = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(order[position]);
+    position = position + 1 == order.size() ? 0 : position + 1;
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(shuffle)->Arg(1'000'000)->Arg(1'000'000'000);
+
+void epoch(benchmark::State& state) {
+  auto const lengths = bench::long_tailed(static_cast<std::size_t>(state.range(0)));
+  std::int64_t expected = 0;
+  for (std::int64_t const length : lengths) expected += length;
+  std::int64_t batches = 0;
+  for (auto _ : state) {
+    libra::sampler samples(libra::span_lengths(lengths), planner(), layout);
+    std::int64_t tokens = 0;
+    batches = 0;
+    while (auto const batch = samples.next()) {
+      tokens += batch->tokens();
+      ++batches;
+    }
+    if (tokens != expected) {
+      state.SkipWithError("tokens were lost");
+      return;
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+  state.counters["batches"] = static_cast<double>(batches);
+}
+BENCHMARK(epoch)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
+/// The largest memory that this process has had in use, in MiB, pages of mapped files included.
+double peak_resident_mib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::strtod(line.c_str() + 6, nullptr) / 1024;
+  }
+  return 0;
+}
+
+/// An .npy of int32 lengths with a long tail, removed at the end.
+class list_file {
+ public:
+  explicit list_file(std::int64_t documents) {
+    std::string name = "/tmp/libra_bench_XXXXXX";
+    int const file = mkstemp(name.data());
+    path_ = name;
+    std::FILE* const out = fdopen(file, "wb");
+    std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (" + std::to_string(documents) + ",), }";
+    header.append(117 - header.size(), ' ');
+    std::fputs("\x93NUMPY\x01", out);
+    std::fputc(0, out);
+    std::fputc(118, out);
+    std::fputc(0, out);
+    std::fputs((header + '\n').c_str(), out);
+    std::vector<std::int32_t> block;
+    for (std::int64_t i = 0; i < documents; ++i) {
+      block.push_back(length(i));
+      if (block.size() == 65536 || i + 1 == documents) {
+        std::fwrite(block.data(), sizeof(std::int32_t), block.size(), out);
+        block.clear();
+      }
+    }
+    std::fclose(out);
+  }
+  ~list_file() { std::remove(path_.c_str()); }
+  list_file(list_file const&) = delete;
+  list_file& operator=(list_file const&) = delete;
+  [[nodiscard]] std::string const& path() const noexcept { return path_; }
+
+  /// An octave is twice as rare as the one below it, from 512 tokens on.
+  [[nodiscard]] static std::int32_t length(std::int64_t i) noexcept {
+    std::uint64_t const bits = libra::mix64(static_cast<std::uint64_t>(i) + 1);
+    int const octave = 9 + std::countr_zero(bits | std::uint64_t{1} << 10);
+    return static_cast<std::int32_t>((std::uint64_t{1} << octave) + (bits >> 20) % (std::uint64_t{1} << octave));
+  }
+
+ private:
+  std::string path_;
+};
+
+/// One epoch of a list that is mapped from a file: memory must not grow with the list.
+void stream_mapped_list(benchmark::State& state) {
+  list_file const file(state.range(0));
+  for (auto _ : state) {
+    libra::sampler samples(libra::mapped_lengths(file.path()), planner(), layout);
+    std::int64_t batches = 0;
+    while (samples.next()) {
+      // Shuffled reads touch pages all over the file; let them go, so that they do not count as this process's.
+      if (++batches % 16 == 0) samples.source().drop_pages();
+    }
+    state.counters["batches"] = static_cast<double>(batches);
+    if (samples.position().consumed_samples != state.range(0)) state.SkipWithError("documents were lost");
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+  state.counters["peak_rss_MiB"] = peak_resident_mib();
+}
+BENCHMARK(stream_mapped_list)
+    ->Arg(1'000'000)
+    ->Arg(10'000'000)
+    ->Arg(100'000'000)
+    ->Iterations(1)
+    ->Unit(benchmark::kSecond);
+
+}  // namespace
