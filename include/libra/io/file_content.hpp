@@ -1,5 +1,6 @@
 #pragma once
 
+#include <libra/core/bytes.hpp>
 #include <libra/core/error.hpp>
 #include <libra/io/file.hpp>
 #include <libra/io/in_quotes.hpp>
@@ -50,11 +51,7 @@ class file_content {
   [[nodiscard]] std::span<std::byte const> bytes() const noexcept {
     return is_mapped() ? std::span<std::byte const>(mapped_) : std::as_bytes(std::span(read_));
   }
-  [[nodiscard]] std::string_view text() const noexcept {
-    return is_mapped()
-               ? std::string_view(static_cast<char const*>(static_cast<void const*>(mapped_.data())), mapped_.size())
-               : std::string_view(read_);
-  }
+  [[nodiscard]] std::string_view text() const noexcept { return text_of(bytes()); }
   [[nodiscard]] bool is_mapped() const noexcept { return mapped_.data() != nullptr; }
 
   /// Takes the mapped pages out of this process; what is touched again is mapped again.
@@ -67,13 +64,16 @@ class file_content {
  private:
   struct descriptor {
     int number;
+    explicit descriptor(int n) noexcept : number(n) {}
+    descriptor(descriptor const&) = delete;
+    descriptor& operator=(descriptor const&) = delete;
     ~descriptor() {
       if (number >= 0) ::close(number);
     }
   };
 
   void map(std::string const& path) {
-    descriptor const file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+    descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat info{};
     bool const opened = file.number >= 0 && ::fstat(file.number, &info) == 0;
     require(opened, "cannot read ", in_quotes(path, 400), ": ", detail::reason_of(errno));

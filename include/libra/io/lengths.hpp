@@ -1,5 +1,6 @@
 #pragma once
 
+#include <libra/core/bytes.hpp>
 #include <libra/core/error.hpp>
 #include <libra/io/file_content.hpp>
 #include <libra/io/length_format.hpp>
@@ -35,21 +36,26 @@ void append_all(Source const& source, std::string_view name, length_options cons
 /// Errors: those of the format's reader, and `input_error` for a format that is known by its content but not read.
 inline void append_recognised_lengths(std::span<std::byte const> bytes, std::string_view name,
                                       length_options const& options, length_list& list) {
-  std::string_view const text(static_cast<char const*>(static_cast<void const*>(bytes.data())), bytes.size());
+  std::string_view const text = text_of(bytes);
   recognised_format const is = recognise(text, name, options);
   require(is.foreign.empty(), name, ": is ", is.foreign,
           ", expected lengths as text, CSV, JSONL, .npy or Megatron-LM .idx");
   switch (is.format) {
     case length_format::text:
-      return append_lengths(text, name, options, list);
+      append_lengths(text, name, options, list);
+      break;
     case length_format::csv:
-      return append_csv_lengths(text, name, options, list);
+      append_csv_lengths(text, name, options, list);
+      break;
     case length_format::jsonl:
-      return append_jsonl_lengths(text, name, options, list);
+      append_jsonl_lengths(text, name, options, list);
+      break;
     case length_format::npy:
-      return detail::append_all(npy_lengths(bytes, name), name, options, list);
+      detail::append_all(npy_lengths(bytes, name), name, options, list);
+      break;
     case length_format::megatron_index:
-      return detail::append_all(megatron_index(bytes, name), name, options, list);
+      detail::append_all(megatron_index(bytes, name), name, options, list);
+      break;
   }
 }
 

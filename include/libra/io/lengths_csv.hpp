@@ -121,7 +121,7 @@ inline void append_csv_lengths(std::string_view text, std::string_view name, len
   while (ahead.next() && detail::trimmed(ahead.line()).empty()) {
   }
   detail::csv_records records(detail::delimiter_of(ahead.line()));
-  constexpr std::size_t none = static_cast<std::size_t>(-1);
+  constexpr auto none = static_cast<std::size_t>(-1);
   std::size_t column = none;
   auto const place = [&] { return message(name, ":", lines.number()); };
   auto const take = [&](bool ended) {

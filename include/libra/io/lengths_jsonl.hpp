@@ -12,7 +12,6 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace libra {
 namespace detail {
@@ -81,10 +80,10 @@ class jsonl_field {
     return true;
   }
   /// A value that is no integer: an error only where the length should be.
-  bool other(std::string text) {
+  bool other(std::string const& text) {
     if (depth_ == 0 && !wanted_) return stop(state::no_object);
     if (!wanted_) return true;
-    shown_ = std::move(text);
+    shown_ = text;
     return stop(state::no_integer);
   }
   bool large(std::string const& text) {

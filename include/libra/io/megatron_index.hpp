@@ -1,7 +1,7 @@
 #pragma once
 
+#include <libra/core/bytes.hpp>
 #include <libra/core/error.hpp>
-#include <libra/core/little_endian.hpp>
 #include <libra/core/wide.hpp>
 #include <libra/io/in_quotes.hpp>
 
@@ -30,7 +30,7 @@ class megatron_index {
       : first_(bytes.data()) {
     using namespace std::string_view_literals;
     constexpr std::string_view magic = "MMIDIDX\0\0"sv;
-    std::string_view const text(static_cast<char const*>(static_cast<void const*>(bytes.data())), bytes.size());
+    std::string_view const text = text_of(bytes);
     require(text.starts_with(magic), name, ": byte 0: magic is ", in_quotes(text.substr(0, magic.size())),
             ", expected 'MMIDIDX\\x00\\x00'");
     require(bytes.size() >= header_bytes, name, ": byte ", bytes.size(), ": the file ends in its header of ",

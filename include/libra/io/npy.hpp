@@ -1,7 +1,7 @@
 #pragma once
 
+#include <libra/core/bytes.hpp>
 #include <libra/core/error.hpp>
-#include <libra/core/little_endian.hpp>
 #include <libra/core/wide.hpp>
 #include <libra/io/in_quotes.hpp>
 
@@ -128,7 +128,7 @@ class npy_array {
   /// does not have.
   npy_array(std::span<std::byte const> bytes, std::string_view name) {
     using namespace std::string_view_literals;
-    std::string_view const text(static_cast<char const*>(static_cast<void const*>(bytes.data())), bytes.size());
+    std::string_view const text = text_of(bytes);
     require(text.starts_with("\x93NUMPY"sv), name, ": byte 0: magic is ", in_quotes(text.substr(0, 6)),
             ", expected '\\x93NUMPY'");
     require(text.size() >= 8, name, ": byte ", text.size(), ": the file ends in its version");

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <libra/core/bytes.hpp>
 #include <libra/core/digest.hpp>
 #include <libra/core/error.hpp>
-#include <libra/core/little_endian.hpp>
 #include <libra/sample/state.hpp>
 
 #include <concepts>
@@ -95,8 +95,7 @@ class state_reader {
   void operator()(std::string_view field, std::string& text) {
     std::uint32_t size{};
     (*this)(field, size);
-    char const* const first = static_cast<char const*>(static_cast<void const*>(take(field, size)));
-    text.assign(first, size);
+    text = text_of({take(field, size), size});
   }
   void operator()(std::string_view field, std::vector<segment>& all) {
     std::uint64_t size{};
@@ -148,7 +147,7 @@ class state_reader {
 /// Errors: `input_error` naming the byte, what is there and what was expected: no state, another version, a state that
 /// is cut off or damaged.
 [[nodiscard]] inline sampler_state state_from_bytes(std::span<std::byte const> bytes) {
-  std::string_view const text(static_cast<char const*>(static_cast<void const*>(bytes.data())), bytes.size());
+  std::string_view const text = text_of(bytes);
   std::size_t const head = detail::state_magic.size();
   require(text.starts_with(detail::state_magic), "sampler state: byte 0: magic is none, expected 'LIBRASMP'");
   require(bytes.size() >= head + 4 + 16, "sampler state: byte ", bytes.size(), ": ends in its header");

@@ -6,9 +6,16 @@
 #include <concepts>
 #include <cstddef>
 #include <cstring>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace libra {
+
+/// Bytes as text, in place.
+[[nodiscard]] inline std::string_view text_of(std::span<std::byte const> bytes) noexcept {
+  return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
+}
 
 /// The integer whose little-endian bytes begin at `first`, which need not be aligned.
 template <std::integral Integer>

@@ -1,4 +1,4 @@
-#include <libra/core/little_endian.hpp>
+#include <libra/core/bytes.hpp>
 
 #include <doctest/doctest.h>
 
@@ -14,4 +14,10 @@ TEST_CASE("bytes from least to greatest, at any address") {
   auto const bytes = std::as_bytes(std::span(text));
   CHECK(libra::load_little_endian<std::uint32_t>(bytes.data() + 1) == 0x04030201);
   CHECK(libra::load_little_endian<std::int64_t>(bytes.data() + 5) == -2);
+}
+
+TEST_CASE("bytes are text where they are") {
+  std::string const text("a\0b", 3);
+  CHECK(libra::text_of(std::as_bytes(std::span(text))) == text);
+  CHECK(libra::text_of({}).empty());
 }
