@@ -16,6 +16,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -69,14 +71,54 @@ void epoch(benchmark::State& state) {
 }
 BENCHMARK(epoch)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
-/// The largest memory that this process has had in use, in MiB, pages of mapped files included.
-double peak_resident_mib() {
+/// A line of /proc/self/status, in MiB.
+double status_mib(char const* name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmHWM:")) return std::strtod(line.c_str() + 6, nullptr) / 1024;
+    if (line.starts_with(name)) return std::strtod(line.c_str() + std::string_view(name).size() + 1, nullptr) / 1024;
   }
   return 0;
 }
+
+/// Lets the largest resident memory count from here on.
+void reset_peak() { std::ofstream("/proc/self/clear_refs") << 5; }
+
+/// An octave is twice as rare as the one below it, from 512 tokens on.
+std::int32_t length_of(std::int64_t document) noexcept {
+  std::uint64_t const bits = libra::mix64(static_cast<std::uint64_t>(document) + 1);
+  int const octave = 9 + std::countr_zero(bits | std::uint64_t{1} << 10);
+  return static_cast<std::int32_t>((std::uint64_t{1} << octave) + (bits >> 20) % (std::uint64_t{1} << octave));
+}
+
+/// One epoch of a list. Its memory must not grow with the list.
+template <class Samples>
+void stream(benchmark::State& state, Samples& samples) {
+  double anonymous = 0;
+  std::int64_t batches = 0;
+  while (samples.next()) {
+    if (++batches % 64 == 0) anonymous = std::max(anonymous, status_mib("RssAnon"));
+  }
+  if (samples.position().consumed_samples != state.range(0)) state.SkipWithError("documents were lost");
+  state.counters["batches"] = static_cast<double>(batches);
+  state.counters["peak_rss_MiB"] = status_mib("VmHWM");
+  state.counters["peak_anonymous_MiB"] = anonymous;
+  state.SetItemsProcessed(state.range(0));
+}
+
+/// Lengths that a function answers: all memory is the sampler's.
+void stream_computed_list(benchmark::State& state) {
+  reset_peak();
+  for (auto _ : state) {
+    libra::sampler samples(libra::computed_lengths(state.range(0), length_of), planner(), layout);
+    stream(state, samples);
+  }
+}
+BENCHMARK(stream_computed_list)
+    ->Arg(1'000'000)
+    ->Arg(10'000'000)
+    ->Arg(100'000'000)
+    ->Iterations(1)
+    ->Unit(benchmark::kSecond);
 
 /// An .npy of int32 lengths with a long tail, removed at the end.
 class list_file {
@@ -95,7 +137,7 @@ class list_file {
     std::fputs((header + '\n').c_str(), out);
     std::vector<std::int32_t> block;
     for (std::int64_t i = 0; i < documents; ++i) {
-      block.push_back(length(i));
+      block.push_back(length_of(i));
       if (block.size() == 65536 || i + 1 == documents) {
         std::fwrite(block.data(), sizeof(std::int32_t), block.size(), out);
         block.clear();
@@ -108,32 +150,19 @@ class list_file {
   list_file& operator=(list_file const&) = delete;
   [[nodiscard]] std::string const& path() const noexcept { return path_; }
 
-  /// An octave is twice as rare as the one below it, from 512 tokens on.
-  [[nodiscard]] static std::int32_t length(std::int64_t i) noexcept {
-    std::uint64_t const bits = libra::mix64(static_cast<std::uint64_t>(i) + 1);
-    int const octave = 9 + std::countr_zero(bits | std::uint64_t{1} << 10);
-    return static_cast<std::int32_t>((std::uint64_t{1} << octave) + (bits >> 20) % (std::uint64_t{1} << octave));
-  }
-
  private:
   std::string path_;
 };
 
-/// One epoch of a list that is mapped from a file: memory must not grow with the list.
+/// Lengths that are read where they lie in a file. Shuffled reads touch pages all over it, which count as resident
+/// until the system wants them back; what is anonymous is the process's own.
 void stream_mapped_list(benchmark::State& state) {
   list_file const file(state.range(0));
+  reset_peak();
   for (auto _ : state) {
     libra::sampler samples(libra::mapped_lengths(file.path()), planner(), layout);
-    std::int64_t batches = 0;
-    while (samples.next()) {
-      // Shuffled reads touch pages all over the file; let them go, so that they do not count as this process's.
-      if (++batches % 16 == 0) samples.source().drop_pages();
-    }
-    state.counters["batches"] = static_cast<double>(batches);
-    if (samples.position().consumed_samples != state.range(0)) state.SkipWithError("documents were lost");
+    stream(state, samples);
   }
-  state.SetItemsProcessed(state.iterations() * state.range(0));
-  state.counters["peak_rss_MiB"] = peak_resident_mib();
 }
 BENCHMARK(stream_mapped_list)
     ->Arg(1'000'000)

@@ -25,7 +25,8 @@ class mapped_lengths {
 
   /// Documents (sequences of an .idx).
   [[nodiscard]] std::int64_t size() const noexcept {
-    return std::visit([](auto const& view) { return view.size(); }, view_);
+    auto const* const index = std::get_if<megatron_index>(&view_);
+    return index != nullptr ? index->size() : std::get_if<npy_lengths>(&view_)->size();
   }
   /// Tokens of document `i`; 0 for an empty one. Pre: `0 <= i < size()`.
   [[nodiscard]] std::int64_t operator[](std::int64_t i) const noexcept {
