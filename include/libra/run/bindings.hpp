@@ -68,6 +68,12 @@ class bindings {
   [[nodiscard]] constexpr element_bytes const& width() const noexcept { return width_; }
   [[nodiscard]] constexpr std::int64_t local_tokens() const noexcept { return local_tokens_; }
   [[nodiscard]] constexpr float softmax_scale() const noexcept { return scale_; }
+  /// The first byte of a home tensor; null where none is bound.
+  [[nodiscard]] constexpr std::byte const* home_address(tensor t) const noexcept {
+    return home_[static_cast<std::size_t>(t)].read;
+  }
+  [[nodiscard]] constexpr std::byte* workspace_address() const noexcept { return workspace_; }
+  [[nodiscard]] constexpr std::byte* kept_address() const noexcept { return kept_; }
 
   /// The rows of a region that an op reads.
   ///

@@ -11,6 +11,7 @@
 #include <libra/run/timeline.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -50,6 +51,28 @@ struct backward_tensors {
   std::span<Element> dv;
 };
 
+namespace detail {
+
+/// A backend may bring its own way to run a rank's program: `Backend::executor(backend, plan, pass)` with
+/// `run(transport, kernel, bindings, observer)`. `libra::executor` serves the others.
+template <class Backend>
+concept has_executor =
+    backend<Backend> && std::constructible_from<typename Backend::executor, Backend&, pool_plan const&, pass>;
+
+template <backend Backend>
+class rank_executor : public executor<typename transport_of<Backend>::ticket> {
+ public:
+  rank_executor(Backend& parts, pool_plan const& plan, pass direction)
+      : executor<typename transport_of<Backend>::ticket>(plan.of(direction), std::as_const(parts.transport()).rank()) {}
+};
+template <has_executor Backend>
+class rank_executor<Backend> : public Backend::executor {
+ public:
+  using Backend::executor::executor;
+};
+
+}  // namespace detail
+
 /// Attention over the packed sequences of one pool: what a training step calls in place of its own attention.
 ///
 /// Every rank of the pool has one, and all call `forward` and `backward` in the same order. Each passes the rows it
@@ -72,8 +95,8 @@ class pooled_attention {
       : parts_(&parts),
         plan_(checked(std::move(plan), parts)),
         scale_(checked(options, plan_->batch.shape)),
-        forward_(plan_->forward, rank()),
-        backward_(plan_->backward, rank()),
+        forward_(parts, *plan_, pass::forward),
+        backward_(parts, *plan_, pass::backward),
         workspace_(parts.kernel().allocate(workspace_bytes())),
         delta_(parts.kernel().allocate(delta_bytes())) {
   } catch (std::exception const& e) {
@@ -133,7 +156,6 @@ class pooled_attention {
 
  private:
   using kernel = kernel_of<Backend>;
-  using ticket = typename transport_of<Backend>::ticket;
 
   [[nodiscard]] static std::shared_ptr<pool_plan const> checked(std::shared_ptr<pool_plan const> plan, Backend& parts) {
     require(plan != nullptr, "plan is null");
@@ -211,8 +233,8 @@ class pooled_attention {
   Backend* parts_;
   std::shared_ptr<pool_plan const> plan_;
   float scale_;
-  executor<ticket> forward_;
-  executor<ticket> backward_;
+  detail::rank_executor<Backend> forward_;
+  detail::rank_executor<Backend> backward_;
   typename kernel::memory workspace_;
   typename kernel::memory delta_;
   bool agreed_{};
