@@ -49,10 +49,12 @@ inline void fill_slot(pool_batch& batch, libra::slot_id slot, libra::random_bits
   }
 }
 
-/// Pool number `number` of a series: extents as unfriendly as they are allowed to be, on at most `most_ranks` ranks.
+/// Pool number `number` of a series: extents as unfriendly as they are allowed to be, on at most `most_ranks` ranks and
+/// `most_tokens` tokens.
 ///
 /// Masks, heads and channels take turns, so that a short series has all of them; the rest is random.
-inline pool_batch random_batch(int number, libra::random_bits& bits, std::int32_t most_ranks) {
+inline pool_batch random_batch(int number, libra::random_bits& bits, std::int32_t most_ranks,
+                               std::int64_t most_tokens = 1200) {
   static constexpr std::array<std::array<std::int32_t, 2>, 4> heads{{{8, 2}, {6, 3}, {7, 1}, {4, 4}}};
   static constexpr std::array<std::int32_t, 4> head_dims{16, 40, 64, 128};
   auto const turn = static_cast<std::size_t>(number);
@@ -73,7 +75,7 @@ inline pool_batch random_batch(int number, libra::random_bits& bits, std::int32_
   }
   batch.home.cp = static_cast<std::int32_t>(bits.between(1, std::min(4, most_ranks)));
   batch.slots = static_cast<std::int32_t>(bits.between(1, most_ranks / batch.home.cp));
-  batch.home.window_tokens = bits.between(1, std::min(400, 1200 / batch.slots));
+  batch.home.window_tokens = bits.between(1, std::min<std::int64_t>(most_tokens / 3, most_tokens / batch.slots));
   for (std::int32_t s = 0; s < batch.slots; ++s) {
     fill_slot(batch, libra::slot_id(s), bits);
   }

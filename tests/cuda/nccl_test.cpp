@@ -1,0 +1,140 @@
+#include "conformance/cuda_ranks.hpp"
+#include "cuda_double/control.hpp"
+
+#include <libra/cuda/communicator.hpp>
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace cuda = libra::cuda;
+
+namespace {
+
+using conformance::pool_plan;
+using libra::op;
+using libra::op_kind;
+using libra::queue;
+using ranks = conformance::fp32_nccl_ranks;
+
+constexpr std::int32_t rank_count = 4;
+constexpr auto soon = std::chrono::milliseconds(300);
+
+std::shared_ptr<pool_plan const> small_plan() {
+  conformance::pool_batch batch = conformance::busy_batch(rank_count);
+  batch.shape = {4, 2, 16, {}};
+  batch.home = {40, 1};
+  batch.segments.front().what.length = 40;
+  return conformance::plan(batch, libra::pooled{}, {.width = conformance::kernel_of<ranks>::width, .waves = 2});
+}
+
+std::string text_of(std::exception_ptr const& thrown) {
+  if (!thrown) {
+    return {};
+  }
+  try {
+    std::rethrow_exception(thrown);
+  } catch (std::exception const& e) {
+    return e.what();
+  }
+}
+
+/// Runs calls for good, until a rank cannot go on; what each rank threw.
+template <class Before>
+std::vector<std::string> what_ranks_throw(std::shared_ptr<pool_plan const> const& plan, Before before) {
+  std::vector<std::string> texts;
+  for (auto const& e : ranks{{.options = {.timeout = soon}}}.run_all(rank_count, [&](ranks::backend& parts) {
+         libra::pooled_attention attention(parts, plan);
+         for (int call = 0;; ++call) {
+           ranks::device_call c(parts, plan->batch, attention.rank());
+           before(attention.rank(), call);
+           attention.forward(c.forward());
+           static_cast<void>(c.results_as_float());
+         }
+       })) {
+    texts.push_back(text_of(e));
+  }
+  return texts;
+}
+
+}  // namespace
+
+TEST_CASE("a communicator is split into pools, in the order of keys, and doubled for the other direction") {
+  cuda_double::reset({.seed = 3});
+  {
+    ncclUniqueId const id = cuda::communicator::make_id();
+    std::vector<std::jthread> threads;
+    for (std::int32_t r = 0; r < 6; ++r) {
+      threads.emplace_back([id, r] {
+        cuda::communicator const world(id, 6, r);
+        CHECK(world.size() == 6);
+        CHECK(world.rank() == r);
+        auto const pool = cuda::communicator::split(world.get(), r == 5 ? -1 : r % 2, -r);
+        if (r == 5) {
+          CHECK(pool.get() == nullptr);
+        } else {
+          CHECK(pool.size() == (r % 2 == 0 ? 3 : 2));
+          CHECK(pool.rank() == (r % 2 == 0 ? (4 - r) / 2 : (3 - r) / 2));
+        }
+      });
+    }
+  }
+  CHECK(cuda_double::objects_alive() == 0);
+}
+
+TEST_CASE("ranks that do not come to join are not waited for beyond the timeout") {
+  cuda_double::reset({});
+  CHECK_THROWS_WITH_AS(
+      cuda::communicator(cuda::communicator::make_id(), 2, 0, {.timeout = std::chrono::milliseconds(20)}),
+      doctest::Contains("other ranks did not come within 20 ms"), cuda::error);
+  CHECK_THROWS_AS(cuda::communicator(cuda::communicator::make_id(), 2, 2), libra::input_error);
+  CHECK(cuda_double::objects_alive() == 0);
+}
+
+TEST_CASE("a rank that dies makes every other rank throw within the timeout, naming a round") {
+  cuda_double::reset({.seed = 5});
+  auto const began = std::chrono::steady_clock::now();
+  auto const thrown = what_ranks_throw(small_plan(), [](libra::rank_id rank, int call) {
+    if (rank == libra::rank_id(1) && call == 1) {
+      throw std::domain_error("the planted failure");
+    }
+  });
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(60));
+  for (std::int32_t r = 0; r < rank_count; ++r) {
+    std::string const& what = thrown[static_cast<std::size_t>(r)];
+    CAPTURE(what);
+    if (r == 1) {
+      CHECK(what == "the planted failure");
+    } else {
+      CHECK(what.starts_with(libra::message("rank ", r, ": ")));
+      CHECK(what.find(" round ") != std::string::npos);
+      CHECK(what.find("has not ended within 300 ms") != std::string::npos);
+    }
+  }
+  CHECK(cuda_double::objects_alive() == 0);
+}
+
+TEST_CASE("planted: rounds enqueued in another order end as an error or a timeout that names the round") {
+  auto plan = std::make_shared<pool_plan>(*small_plan());
+  std::vector<op*> rounds;
+  for (op& o : plan->forward.ranks[0].ops) {
+    if (o.kind == op_kind::exchange && o.on == queue::fetch) {
+      rounds.push_back(&o);
+    }
+  }
+  REQUIRE(rounds.size() >= 2);
+  std::swap(rounds[0]->items, rounds[1]->items);
+  std::swap(rounds[0]->receives, rounds[1]->receives);
+  cuda_double::reset({.seed = 8});
+  auto const thrown = what_ranks_throw(plan, [](libra::rank_id, int) {});
+  for (std::string const& what : thrown) {
+    CAPTURE(what);
+    CHECK(what.starts_with("rank "));
+    CHECK(what.find(" round ") != std::string::npos);
+  }
+}
