@@ -1,4 +1,5 @@
 #include "commands.hpp"
+#include "cuda_run.hpp"
 #include "memory.hpp"
 #include "mpi_job.hpp"
 #include "output.hpp"
@@ -117,7 +118,9 @@ std::optional<executed> execute(std::vector<step_plans> const& plans, run_config
   std::vector<host::attention_run> results;
   progress bar("executing and checking", static_cast<std::int64_t>(plans.size()) + 1);
   for (step_plans const& plan : plans) {
-    results.push_back(job ? job->run(plan, run.options) : host::run_attention(plan, run.options));
+    results.push_back(job                     ? job->run(plan, run.options)
+                      : run.backend == "cuda" ? run_on_cuda(plan, run.options)
+                                              : host::run_attention(plan, run.options));
     bar.advance();
   }
   if (!speaks_for_the_job()) {
@@ -163,7 +166,7 @@ std::string tables(prepared_plan const& plan, run_configuration const& run, run_
   table.line(fmt::format("Micro-step {} of {}: {} in {}, {} as {} ({})", report.micro_step,
                          plan.batch.placement.steps(), counted(tokens, "token"), counted(l.dp, "sequence"),
                          counted(l.ranks(), "rank"), run.backend == "mpi" ? "processes" : "threads",
-                         host::instruction_set()));
+                         run.backend == "cuda" ? "on one CUDA device" : host::instruction_set()));
   table.line("");
   table.row(
       {"system", "forward", "backward", "both", "skew", "sent", "overlap", "error o, lse", "dq, dk, dv", "check"});
@@ -184,13 +187,16 @@ std::string tables(prepared_plan const& plan, run_configuration const& run, run_
 }  // namespace
 
 outcome run_command::run() const {
-  std::vector<std::string_view> const backends{"host", "mpi"};
+  std::vector<std::string_view> const backends{"host", "mpi", "cuda"};
   std::vector<std::string_view> const dispatchers = policy_names(seam::dispatcher);
   constexpr std::int64_t most_seconds = 1'000'000;
   run_configuration chosen;
   chosen.backend = backends[parse_choice("--backend", running.backend, backends)];
   bool const processes = chosen.backend == "mpi";
   require(!processes || has_mpi(), "--backend is mpi, which this libra was built without, expected host");
+  if (chosen.backend == "cuda") {
+    require_cuda_device();
+  }
   chosen.shrink = parse_integer("--shrink", running.shrink, {.least = 1});
   chosen.options.timeout =
       std::chrono::seconds(parse_integer("--timeout", running.timeout, {.least = 1, .most = most_seconds}));
