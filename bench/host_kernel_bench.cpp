@@ -1,6 +1,6 @@
 // One thread of the host tile kernel: flop per second of useful work (masked pairs count for nothing), and its share of
 // what the same core does when it only multiplies and adds. Results are checked against the reference before the
-// timing.
+// timing. Beside it: the GEMM library on matrices of one head's products, and a loop as one would write it first.
 
 #include <libra/core/random.hpp>
 #include <libra/core/wide.hpp>
@@ -9,6 +9,10 @@
 #include <libra/host/tile_kernel.hpp>
 
 #include <benchmark/benchmark.h>
+
+#ifdef LIBRA_WITH_DNNL
+#include <oneapi/dnnl/dnnl.h>
+#endif
 
 #include <algorithm>
 #include <cmath>
@@ -150,6 +154,66 @@ void shapes(benchmark::internal::Benchmark* bench) {
 
 BENCHMARK(attention<false>)->Name("forward")->Apply(shapes);
 BENCHMARK(attention<true>)->Name("backward")->Apply(shapes);
+
+/// Counts `flop_per_iteration` in the same columns.
+void count(benchmark::State& state, double flop_per_iteration) {
+  double const peak = libra::host::measure_peak_flop_per_second();
+  double const flop = static_cast<double>(state.iterations()) * flop_per_iteration;
+  state.counters["flop_per_second"] = benchmark::Counter(flop, benchmark::Counter::kIsRate);
+  state.counters["of_peak"] = benchmark::Counter(flop / peak, benchmark::Counter::kIsRate);
+  state.counters["peak"] = peak;
+}
+
+#ifdef LIBRA_WITH_DNNL
+/// scores = q k^T, then o = scores v, without mask and softmax: what a GEMM library makes of attention's products.
+void gemm(benchmark::State& state) {
+  segment s{.length = state.range(0), .heads = 1, .head_dim = static_cast<std::int32_t>(state.range(1))};
+  std::int64_t const n = s.length;
+  std::int64_t const d = s.head_dim;
+  std::vector<float> scores(static_cast<std::size_t>(n * n));
+  for (auto _ : state) {
+    dnnl_sgemm('N', 'T', n, n, d, 1.0F, s.q.data(), d, s.k.data(), d, 0.0F, scores.data(), n);
+    dnnl_sgemm('N', 'N', n, d, n, 1.0F, scores.data(), n, s.v.data(), d, 0.0F, s.o.data(), d);
+    benchmark::DoNotOptimize(s.o.data());
+  }
+  count(state, 4.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(d));
+}
+
+BENCHMARK(gemm)
+    ->Name("onednn_gemm")
+    ->ArgNames({"tokens", "head_dim"})
+    ->Unit(benchmark::kMillisecond)
+    ->Args({4096, 128});
+#endif
+
+/// Causal attention row by row, as a plain loop that the compiler may vectorise.
+void plain_loop(benchmark::State& state) {
+  segment s{.length = state.range(0), .heads = 1, .head_dim = static_cast<std::int32_t>(state.range(1))};
+  auto const d = static_cast<std::size_t>(s.head_dim);
+  std::vector<float> p(static_cast<std::size_t>(s.length));
+  for (auto _ : state) {
+    for (std::size_t row = 0; row < p.size(); ++row) {
+      float largest = -1e30F;
+      for (std::size_t key = 0; key <= row; ++key) {
+        float score = 0;
+        for (std::size_t c = 0; c < d; ++c) score += s.q[row * d + c] * s.k[key * d + c];
+        p[key] = score * s.scale();
+        largest = std::max(largest, p[key]);
+      }
+      float total = 0;
+      for (std::size_t key = 0; key <= row; ++key) total += p[key] = std::exp(p[key] - largest);
+      float* const o = s.o.data() + row * d;
+      std::fill_n(o, d, 0.0F);
+      for (std::size_t key = 0; key <= row; ++key) {
+        for (std::size_t c = 0; c < d; ++c) o[c] += p[key] / total * s.v[key * d + c];
+      }
+    }
+    benchmark::DoNotOptimize(s.o.data());
+  }
+  count(state, s.forward_flop());
+}
+
+BENCHMARK(plain_loop)->ArgNames({"tokens", "head_dim"})->Unit(benchmark::kMillisecond)->Args({4096, 128});
 
 void reference(benchmark::State& state) {
   segment s{.length = 2048, .heads = 1, .head_dim = 128};

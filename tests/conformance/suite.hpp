@@ -29,6 +29,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -61,7 +62,8 @@ struct call {
   call(pool_batch const& batch, rank_id rank) {
     libra::host::rank_tensors const random = libra::host::random_inputs(batch, rank, seed);
     for (tensor const t : inputs) {
-      of(tensors, t).assign(random[t].begin(), random[t].end());
+      std::ranges::transform(random[t], std::back_inserter(of(tensors, t)),
+                             [](float x) { return static_cast<Element>(x); });
     }
     for (tensor const t : {tensor::o, tensor::dq, tensor::dk, tensor::dv}) {
       of(tensors, t).assign(elements(batch, rank, t), static_cast<Element>(std::numeric_limits<float>::quiet_NaN()));
