@@ -20,30 +20,86 @@ using libra::pass;
 using libra::pool_batch;
 using libra::tile;
 
+/// All of a batch, poured over all of its ranks.
+template <class Cost>
+std::vector<tile> pour(pool_batch const& batch, Cost const& cost, pass p) {
+  libra::detail::pool_work<Cost> const work(batch, cost, p);
+  std::vector<libra::detail::share> shares;
+  for (std::size_t s = 0; s < batch.segments.size(); ++s) {
+    libra::segment_id const id(s);
+    for (std::int32_t h = 0; h < batch.shape.q_heads; h += batch.shape.group()) {
+      shares.push_back({id, h, h + batch.shape.group(), 0, batch.length(id)});
+    }
+  }
+  std::vector<tile> tiles;
+  libra::detail::pouring<Cost>(work, 0, batch.ranks(), shares).run(tiles);
+  return tiles;
+}
+
 TEST_CASE("covers every row and head once in both passes, under every cost model") {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     pool_batch const batch = libra::test::random_pool(seed, {.tokens = 2500});
     INFO("seed ", seed, ": ", libra::test::describe(batch));
     for (pass const p : {pass::forward, pass::backward}) {
-      REQUIRE(libra::test::coverage_error(batch, libra::detail::pour(batch, libra::pair_count{}, p)) == "");
-      REQUIRE(libra::test::coverage_error(batch, libra::detail::pour(batch, libra::roofline{}, p)) == "");
-      REQUIRE(libra::test::coverage_error(batch, libra::detail::pour(batch, libra::archetype::cost{}, p)) == "");
+      REQUIRE(libra::test::coverage_error(batch, pour(batch, libra::pair_count{}, p)) == "");
+      REQUIRE(libra::test::coverage_error(batch, pour(batch, libra::roofline{}, p)) == "");
+      REQUIRE(libra::test::coverage_error(batch, pour(batch, libra::archetype::cost{}, p)) == "");
     }
   }
 }
 
-TEST_CASE("tiles are listed by rank, segment, head and row") {
-  pool_batch const batch = libra::test::random_pool(5);
-  std::vector<tile> const tiles = libra::detail::pour(batch, libra::pair_count{}, pass::forward);
-  CHECK(std::ranges::is_sorted(tiles, {},
-                               [](tile const& t) { return std::tuple(t.rank, t.segment, t.head_begin, t.q_begin); }));
+TEST_CASE("a cut is the last, or the first, multiple of the unit within room") {
+  pool_batch batch{.shape = {4, 2, 64, {}}, .home = {4096, 1}, .slots = 1, .first_rank = 0, .segments = {}};
+  batch.segments.push_back({{libra::document_id(0), 0, 4096}, libra::sequence_id(0), libra::slot_id(0), 0});
+  libra::pair_count const cost;
+  libra::detail::pool_work<libra::pair_count> const work(batch, cost, pass::forward);
+  libra::detail::share const all{libra::segment_id(0), 0, 2, 0, 4096};
+  std::int64_t const half = work.work_of(all) / 2;
+  auto part = all;
+  part.end = work.last_row_within(all, half);
+  CHECK(part.end % work.unit_rows == 0);
+  CHECK(work.work_of(part) <= half);
+  part.end += work.unit_rows;
+  CHECK(work.work_of(part) > half);
+  part = all;
+  part.begin = work.first_row_within(all, half);
+  CHECK(part.begin % work.unit_rows == 0);
+  CHECK(work.work_of(part) <= half);
+  part.begin -= work.unit_rows;
+  CHECK(work.work_of(part) > half);
+}
+
+TEST_CASE("work of other nodes is spread evenly, and own work stays at home") {
+  // Ranks 2 and 3 hold two documents of their own and are given one of rank 0.
+  pool_batch batch{.shape = {8, 1, 64, {}}, .home = {4096, 1}, .slots = 4, .first_rank = 0, .segments = {}};
+  for (std::size_t s = 0; s < 4; ++s) {
+    batch.segments.push_back({{libra::document_id(s), 0, 2048}, libra::sequence_id(s), libra::slot_id(s), 0});
+  }
+  libra::pair_count const cost;
+  libra::detail::pool_work<libra::pair_count> const work(batch, cost, pass::forward);
+  std::vector<libra::detail::share> shares;
+  for (std::int32_t const s : {2, 3, 0}) {
+    shares.push_back({libra::segment_id(s), 0, 8, 0, 2048});
+  }
+  std::vector<tile> tiles;
+  libra::detail::pouring<libra::pair_count>(work, 2, 4, shares).run(tiles);
+  std::int64_t foreign[2]{};
+  for (tile const& t : tiles) {
+    if (t.segment.value == 0) {
+      foreign[t.rank.value - 2] += work.work_of({t.segment, t.head_begin, t.head_end, t.q_begin, t.q_end});
+    } else {
+      CHECK(t.rank.value == t.segment.value);
+    }
+  }
+  CHECK(static_cast<double>(foreign[0]) == doctest::Approx(static_cast<double>(foreign[1])).epsilon(0.02));
 }
 
 TEST_CASE("no segments, no tiles") {
   pool_batch batch;
+  batch.shape = {2, 1, 16, {}};
   batch.home = {10, 2};
   batch.slots = 2;
-  CHECK(libra::detail::pour(batch, libra::pair_count{}, pass::forward).empty());
+  CHECK(pour(batch, libra::pair_count{}, pass::forward).empty());
 }
 
 TEST_CASE("work that is finer than the shares is spread within a few percent of the mean") {
@@ -52,7 +108,7 @@ TEST_CASE("work that is finer than the shares is spread within a few percent of 
     INFO("seed ", seed, ": ", libra::test::describe(batch));
     std::vector<int128> load(static_cast<std::size_t>(batch.ranks()));
     int128 total = 0;
-    for (tile const& t : libra::detail::pour(batch, libra::pair_count{}, pass::forward)) {
+    for (tile const& t : pour(batch, libra::pair_count{}, pass::forward)) {
       int128 const amount = libra::pair_count{}(batch.shape_of(t)).forward;
       load[t.rank.index()] += amount;
       total += amount;

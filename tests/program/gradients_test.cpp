@@ -2,6 +2,7 @@
 #include "support/printing.hpp"
 
 #include <libra/program/gradients.hpp>
+#include <libra/program/waves.hpp>
 
 #include <doctest/doctest.h>
 
@@ -17,14 +18,17 @@ using libra::row_range;
 using libra::segment_id;
 using libra::tensor;
 using libra::detail::gradient_piece;
-using libra::detail::gradient_pieces_by_home;
-using libra::detail::group_by_rank;
+using libra::detail::gradient_router;
+using libra::detail::gradient_routes;
 using libra::detail::join_gradient_panels;
 using libra::detail::none;
 using libra::detail::rank_tiles;
 
 std::vector<rank_tiles> joined() {
-  std::vector<rank_tiles> ranks = group_by_rank(libra::test::hand_pool(), libra::test::hand_tiles(), 1);
+  libra::pool_batch const batch = libra::test::hand_pool();
+  libra::node_map const nodes(batch, 0);
+  std::vector<rank_tiles> ranks =
+      libra::detail::wave_cutter(batch, nodes, libra::pass::backward, {}, 1)(libra::test::hand_tiles());
   join_gradient_panels(libra::test::hand_pool(), ranks);
   return ranks;
 }
@@ -44,7 +48,10 @@ TEST_CASE("only a tile that is alone on its keys adds to home directly") {
 }
 
 TEST_CASE("panels are cut where homes end, and listed by home, segment, head, contributor and token") {
-  std::vector<std::vector<gradient_piece>> const homes = gradient_pieces_by_home(libra::test::hand_pool(), joined());
+  libra::pool_batch const batch = libra::test::hand_pool();
+  libra::node_map const nodes(batch, 0);
+  std::vector<rank_tiles> const ranks = joined();
+  auto const homes = gradient_router(batch, nodes, ranks)().homes;
   REQUIRE(homes.size() == 4);
   // Rank 0 holds keys [0, 128) of segment 0: for each of two heads it gets its own, rank 1's and rank 3's part.
   REQUIRE(homes[0].size() == 6);
@@ -72,10 +79,46 @@ TEST_CASE("panels are cut where homes end, and listed by home, segment, head, co
   CHECK(homes[3][0].tokens == row_range{28, 60});
 }
 
+TEST_CASE("parts for a home in another node are added up inside their own, spread over its ranks") {
+  // Nodes of two ranks: ranks 2 and 3 each compute half of segment 0, which lives in the other node.
+  libra::pool_batch const batch = libra::test::hand_pool();
+  libra::node_map const nodes(batch, 2);
+  std::vector<libra::tile> tiles;
+  for (std::int32_t h = 0; h < 4; h += 2) {
+    tiles.push_back({segment_id(0), rank_id(2), h, h + 2, 0, 128});
+    tiles.push_back({segment_id(0), rank_id(3), h, h + 2, 128, 256});
+  }
+  std::vector<rank_tiles> ranks = libra::detail::wave_cutter(batch, nodes, libra::pass::backward, {}, 1)(tiles);
+  libra::detail::join_gradient_panels(batch, ranks);
+  gradient_routes const routes = gradient_router(batch, nodes, ranks)();
+  // Keys [0, 128) have two parts, [128, 256) one. The sums of both heads are shared out evenly.
+  std::int64_t of_rank[2]{};
+  for (libra::detail::node_sum const& s : routes.sums) {
+    CHECK(s.parts.size() == 2);
+    CHECK(s.round == 1);
+    CHECK(s.tokens.end <= 128);
+    of_rank[s.at.value - 2] += s.tokens.size();
+  }
+  CHECK(of_rank[0] == 128);
+  CHECK(of_rank[1] == 128);
+  for (gradient_piece const& g : routes.homes[0]) {
+    CHECK(g.sum != none);
+    CHECK(g.round == 2);
+    CHECK(g.from == routes.sums[g.sum].at);
+  }
+  for (gradient_piece const& g : routes.homes[1]) {
+    CHECK(g.sum == none);
+    CHECK(g.from == rank_id(3));
+    CHECK(g.tokens == row_range{128, 256});
+    CHECK(g.round == 1);
+  }
+  CHECK(routes.homes[1].size() == 2);
+}
+
 TEST_CASE("a sum is formed wherever the set of contributors changes, in the order of ranks") {
   std::vector<gradient_piece> pieces;
   auto const add = [&](std::int32_t from, row_range tokens) {
-    pieces.push_back({segment_id(0), 0, rank_id(from), 0, tokens, tokens.begin, {none, none}});
+    pieces.push_back({segment_id(0), 0, rank_id(from), 0, none, tokens, tokens.begin, 1, {none, none}});
   };
   add(0, {0, 10});
   add(1, {4, 8});
@@ -111,8 +154,8 @@ TEST_CASE("a sum is formed wherever the set of contributors changes, in the orde
 }
 
 TEST_CASE("keys that nobody adds to between two parts are no sum") {
-  std::vector<gradient_piece> const pieces{{segment_id(0), 0, rank_id(0), 0, {0, 4}, 0, {none, none}},
-                                           {segment_id(0), 0, rank_id(1), 0, {8, 12}, 8, {none, none}}};
+  std::vector<gradient_piece> const pieces{{segment_id(0), 0, rank_id(0), 0, none, {0, 4}, 0, 1, {none, none}},
+                                           {segment_id(0), 0, rank_id(1), 0, none, {8, 12}, 8, 1, {none, none}}};
   libra::program out;
   list_reduces(pieces, 16, [](gradient_piece const&, std::size_t) { return std::int64_t{0}; }, out);
   CHECK(out.reduces.size() == 4);

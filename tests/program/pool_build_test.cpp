@@ -15,8 +15,7 @@ using libra::detail::pool_build;
 
 TEST_CASE("bytes and the pass") {
   libra::pool_batch const batch = libra::test::hand_pool();
-  pool_build const pool{
-      .batch = batch, .direction = pass::backward, .width = {}, .waves = 0, .ranks = {}, .gradients = {}};
+  pool_build const pool{.batch = batch, .nodes = libra::node_map(batch, 0), .direction = pass::backward, .width = {}};
   CHECK(pool.backward());
   CHECK(pool.row_bytes(tensor::dk) == 64);
   CHECK(pool.row_bytes(tensor::k) == 32);
@@ -25,7 +24,10 @@ TEST_CASE("bytes and the pass") {
 TEST_CASE("a rank's tiles start without blocks") {
   libra::detail::rank_tiles tiles;
   tiles.tiles.resize(3);
-  libra::detail::rank_build const rank(std::move(tiles), {.waves = 0, .attends = {true}}, libra::op_kind::attend);
+  libra::detail::rank_build const rank(
+      std::move(tiles),
+      {.waves = 0, .rounds = {}, .attends = {true, false, false}, .after = {-1, -1, -1}, .sums = {false, false, false}},
+      libra::op_kind::attend);
   REQUIRE(rank.blocks.size() == 3);
   for (auto const& blocks : rank.blocks) {
     CHECK(std::ranges::count(blocks, libra::detail::none) == static_cast<std::ptrdiff_t>(libra::tensor_count));

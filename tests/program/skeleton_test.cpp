@@ -13,88 +13,140 @@ namespace {
 using libra::op_kind;
 using libra::op_order;
 using libra::queue;
+using libra::detail::fetch_rounds;
 using libra::detail::none;
 using libra::detail::skeleton;
 
-std::vector<op_kind> kinds(skeleton const& s) {
-  std::vector<op_kind> all;
-  for (libra::op const& o : s.ops) {
-    all.push_back(o.kind);
+/// A rank with tiles in `attends`, inputs from the network in each wave, and every round in use.
+skeleton::needs plain(std::int32_t waves, std::vector<bool> attends) {
+  auto const all = static_cast<std::size_t>(waves) + 3;
+  attends.resize(all);
+  std::vector<std::int32_t> after(all, -1);
+  for (std::int32_t w = 1; w <= waves; ++w) {
+    after[static_cast<std::size_t>(w)] = libra::detail::network_round(w);
   }
-  return all;
+  return {.waves = waves,
+          .rounds = std::vector<bool>(static_cast<std::size_t>(fetch_rounds(waves)), true),
+          .attends = attends,
+          .after = after,
+          .sums = std::vector<bool>(all)};
 }
 
+std::size_t fetch_of(skeleton const& s, std::int32_t round) { return s.fetch[static_cast<std::size_t>(round)]; }
+
 TEST_CASE("no waves and nothing to do: no ops") {
-  skeleton const s({.waves = 0, .attends = {false}}, op_kind::attend);
+  skeleton const s(plain(0, {}), op_kind::attend);
   CHECK(s.ops.empty());
   CHECK(s.attend[0] == none);
+  CHECK(s.last_deliver() == none);
 }
 
 TEST_CASE("local tiles alone need no exchange") {
-  skeleton const s({.waves = 0, .attends = {true}}, op_kind::attend);
-  CHECK(kinds(s) == std::vector{op_kind::attend});
+  skeleton const s(plain(0, {true}), op_kind::attend);
+  REQUIRE(s.ops.size() == 1);
+  CHECK(s.ops[0].kind == op_kind::attend);
   CHECK(s.ops[0].after == std::array<std::int32_t, libra::queue_count>{});
 }
 
-TEST_CASE("one wave: local tiles run while inputs travel") {
-  skeleton const s({.waves = 1, .attends = {true, true}}, op_kind::attend);
-  CHECK(kinds(s) == std::vector{op_kind::exchange, op_kind::attend, op_kind::attend, op_kind::exchange});
+TEST_CASE("local tiles run while inputs travel, and others while results return") {
+  skeleton const s(plain(1, {true, true, true}), op_kind::attend);
   op_order const order(s.ops);
-  CHECK_FALSE(order.before(s.fetch[1], s.attend[0]));
-  CHECK(order.before(s.fetch[1], s.attend[1]));
+  CHECK_FALSE(order.before(fetch_of(s, 1), s.attend[0]));
+  CHECK(order.before(fetch_of(s, 1), s.attend[1]));
   CHECK(order.before(s.attend[1], s.deliver[1]));
+  CHECK_FALSE(order.before(s.deliver[1], s.attend[2]));
+}
+
+TEST_CASE("a rank that needs only its node does not wait for the network") {
+  skeleton::needs n = plain(1, {false, true});
+  n.after[1] = libra::detail::near_round(1);
+  skeleton const s(n, op_kind::attend);
+  op_order const order(s.ops);
+  CHECK(order.before(fetch_of(s, 0), s.attend[1]));
+  CHECK_FALSE(order.before(fetch_of(s, 1), s.attend[1]));
+}
+
+TEST_CASE("rounds that bring nothing to anyone are left out, and the others numbered through") {
+  skeleton::needs n = plain(2, {false, true, true});
+  n.rounds = {false, true, false, true, false};
+  skeleton const s(n, op_kind::attend);
+  CHECK(fetch_of(s, 0) == none);
+  CHECK(s.ops[fetch_of(s, 1)].round == 0);
+  CHECK(s.ops[fetch_of(s, 3)].round == 1);
+  CHECK(s.fetch_from(2) == fetch_of(s, 3));
 }
 
 TEST_CASE("a rank without tiles takes part in every round") {
-  skeleton const s({.waves = 3, .attends = {false, false, false, false}}, op_kind::attend);
-  CHECK(s.ops.size() == 6);
+  skeleton const s(plain(3, {}), op_kind::attend);
+  CHECK(s.ops.size() == 7 + 3);
+  for (std::int32_t r = 0; r < fetch_rounds(3); ++r) {
+    CHECK(s.ops[fetch_of(s, r)].round == r);
+    CHECK(s.ops[fetch_of(s, r)].on == queue::fetch);
+  }
   for (std::size_t w = 1; w <= 3; ++w) {
-    CHECK(s.ops[s.fetch[w]].round == static_cast<std::int32_t>(w) - 1);
     CHECK(s.ops[s.deliver[w]].round == static_cast<std::int32_t>(w) - 1);
-    CHECK(s.ops[s.fetch[w]].on == queue::fetch);
     CHECK(s.ops[s.deliver[w]].on == queue::deliver);
   }
 }
 
 TEST_CASE("backward: delta before anything leaves, sums cleared before and added up at the end") {
-  skeleton const s({.dots = true, .clears = true, .reduces = true, .waves = 2, .attends = {true, true, false}},
-                   op_kind::attend_backward);
+  skeleton::needs n = plain(2, {true, true});
+  n.dots = n.clears = n.reduces = true;
+  skeleton const s(n, op_kind::attend_backward);
   op_order const order(s.ops);
-  CHECK(order.before(s.dot, s.fetch[1]));
+  CHECK(order.before(s.dot, fetch_of(s, 0)));
   CHECK(order.before(s.clear, s.attend[0]));
-  // The last round takes partial sums home: it waits for all computing, and what it brings for the reduce.
-  CHECK(order.before(s.attend[1], s.deliver[2]));
-  CHECK(order.before(s.clear, s.deliver[2]));
+  CHECK(order.before(s.attend[1], s.deliver[1]));
   CHECK(order.before(s.deliver[2], s.reduce));
   CHECK(s.attend[2] == none);
 }
 
-TEST_CASE("at most two waves are alive at a time, whatever the speeds") {
-  for (std::int32_t waves = 3; waves <= 8; ++waves) {
-    std::vector<bool> const attends(static_cast<std::size_t>(waves) + 1, true);
-    skeleton const s({.waves = waves, .attends = attends}, op_kind::attend);
-    op_order const order(s.ops);
-    for (std::size_t w = 1; w + 2 <= static_cast<std::size_t>(waves); ++w) {
-      CHECK(order.before(s.attend[w], s.fetch[w + 2]));
-      CHECK(order.before(s.deliver[w], s.attend[w + 2]));
-      CHECK_FALSE(order.before(s.attend[w], s.fetch[w + 1]));
+TEST_CASE("node sums are taken after their parts came, behind the next wave, and leave in the next round") {
+  skeleton::needs n = plain(2, {false, true, true, true, true});
+  n.clears = n.reduces = n.late = true;
+  n.sums[1] = n.sums[2] = true;
+  skeleton const s(n, op_kind::attend_backward);
+  op_order const order(s.ops);
+  CHECK(order.before(s.deliver[1], s.sum[1]));
+  CHECK(order.before(s.attend[2], s.sum[1]));
+  CHECK(order.before(s.sum[1], s.deliver[2]));
+  CHECK(order.before(s.attend[3], s.sum[2]));
+  CHECK(order.before(s.sum[2], s.deliver[3]));
+  CHECK_FALSE(order.before(s.deliver[3], s.attend[4]));
+  CHECK(order.before(s.deliver[3], s.reduce));
+}
+
+TEST_CASE("only so many waves are alive at a time, whatever the speeds") {
+  for (std::int32_t alive = 2; alive <= 4; ++alive) {
+    for (std::int32_t waves = 3; waves <= 8; ++waves) {
+      skeleton::needs n = plain(waves, std::vector<bool>(static_cast<std::size_t>(waves) + 1, true));
+      n.alive = alive;
+      skeleton const s(n, op_kind::attend);
+      op_order const order(s.ops);
+      for (std::int32_t w = 1; w + alive <= waves; ++w) {
+        auto const wave = static_cast<std::size_t>(w);
+        auto const later = static_cast<std::size_t>(w + alive);
+        CHECK(order.before(s.attend[wave], fetch_of(s, libra::detail::near_round(w + alive))));
+        CHECK(order.before(s.deliver[wave], s.attend[later]));
+        CHECK_FALSE(order.before(s.attend[wave], fetch_of(s, libra::detail::network_round(w + alive - 1))));
+      }
     }
   }
 }
 
 TEST_CASE("every op waits for earlier ones of the list only") {
-  for (std::int32_t waves = 0; waves <= 5; ++waves) {
-    for (std::uint32_t bits = 0; bits < (8U << (waves + 1)); ++bits) {
+  for (std::int32_t waves = 0; waves <= 4; ++waves) {
+    for (std::uint32_t bits = 0; bits < (16U << (waves + 1)); ++bits) {
       std::vector<bool> attends;
       for (std::int32_t w = 0; w <= waves; ++w) {
-        attends.push_back((bits >> (w + 3) & 1U) != 0);
+        attends.push_back((bits >> (w + 4) & 1U) != 0);
       }
-      skeleton const s({.dots = (bits & 1U) != 0,
-                        .clears = (bits & 2U) != 0,
-                        .reduces = (bits & 4U) != 0,
-                        .waves = waves,
-                        .attends = attends},
-                       op_kind::attend_backward);
+      skeleton::needs n = plain(waves, attends);
+      n.dots = (bits & 1U) != 0;
+      n.clears = (bits & 2U) != 0;
+      n.reduces = (bits & 4U) != 0;
+      n.late = (bits & 8U) != 0 && waves > 0;
+      skeleton const s(n, op_kind::attend_backward);
       std::array<std::int32_t, libra::queue_count> count{};
       for (libra::op const& o : s.ops) {
         for (std::size_t q = 0; q < count.size(); ++q) {

@@ -76,7 +76,7 @@ TEST_CASE("the ranks of a pool have the same rounds on both channels") {
       for (libra::program const& code : pool.of(p).ranks) {
         for (libra::queue const q : {libra::queue::fetch, libra::queue::deliver}) {
           REQUIRE(rounds(code, q) == rounds(pool.of(p).ranks[0], q));
-          REQUIRE((pool.dispatch.flow == libra::key_flow::ring || rounds(code, q) <= c.options.waves));
+          REQUIRE((pool.dispatch.flow == libra::key_flow::ring || rounds(code, q) <= 2 * c.options.waves + 1));
         }
       }
     }

@@ -22,6 +22,8 @@ planner erased(Scheduler const& schedule) {
                    plan_options const& options) { return schedule.place(lengths, std::move(packed), l, options); },
       .plan_pool = [schedule](batch_plan const& batch, micro_step_id m,
                               pool_id g) { return schedule.plan_pool(batch, m, g); },
+      .draft_pool = [schedule](batch_plan const& batch, micro_step_id m,
+                               pool_id g) { return schedule.draft_pool(batch, m, g); },
       .locality = [schedule](pool_plan const& plan) { return locality_of(plan, schedule.cost()); },
   };
 }

@@ -18,6 +18,7 @@ struct planner {
   std::function<packing(std::span<std::int64_t const> lengths, layout const&, plan_options const&)> pack;
   std::function<batch_plan(std::span<std::int64_t const> lengths, packing, layout const&, plan_options const&)> place;
   std::function<pool_plan(batch_plan const&, micro_step_id, pool_id)> plan_pool;
+  std::function<pool_plan(batch_plan const&, micro_step_id, pool_id)> draft_pool;
   std::function<pool_locality(pool_plan const&)> locality;
 };
 

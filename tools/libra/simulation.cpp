@@ -21,7 +21,7 @@ simulation::simulation(documents const& docs, packing packed, system_setting con
   sim::kernel_time const time(config_.machine.attention);
   progress bar(setting.what, std::int64_t{batch_.placement.steps()} * batch_.pools.size());
   times_ = sim::time_layers(batch_, [&](micro_step_id m, pool_id g) {
-    sim::layer_time const t = sim::time_layer(clock_, plan_.plan_pool(batch_, m, g), config_.machine, time);
+    sim::layer_time const t = sim::time_layer(clock_, plan_.draft_pool(batch_, m, g), config_.machine, time);
     bar.advance();
     return t;
   });
@@ -40,7 +40,7 @@ trace_process simulation::trace(std::string_view system) {
       times_, {}, [](sim::layer_time const& t) { return t.attention.forward + t.attention.backward; });
   auto const index = static_cast<std::int32_t>(slowest - times_.begin());
   std::int32_t const pools = batch_.pools.size();
-  pool_plan const pool = plan_.plan_pool(batch_, micro_step_id(index / pools), pool_id(index % pools));
+  pool_plan const pool = plan_.draft_pool(batch_, micro_step_id(index / pools), pool_id(index % pools));
   sim::kernel_time const time(config_.machine.attention);
   trace_process process{
       .name = fmt::format("{}: micro-step {}, pool {}, one layer", system, index / pools, index % pools), .events = {}};

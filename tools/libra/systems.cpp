@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <span>
 
 namespace libra::tools {
 namespace {
@@ -19,6 +21,8 @@ constexpr std::array all{
 
 /// Batches of remote tiles that a gathering system may overlap its exchange with.
 constexpr std::array waves{1, 2, 4, 8};
+/// Heads move in few large rounds; more than these were never faster.
+constexpr std::array few_waves{1, 4};
 
 configuration with(configuration config, std::string_view placer, std::string_view dispatcher, std::int32_t pool) {
   config.policies.placer = placer;
@@ -28,9 +32,9 @@ configuration with(configuration config, std::string_view placer, std::string_vi
   return config;
 }
 
-std::vector<system_setting> each_wave(configuration const& base) {
+std::vector<system_setting> each_wave(configuration const& base, std::span<std::int32_t const> choices) {
   std::vector<system_setting> settings;
-  for (std::int32_t const w : waves) {
+  for (std::int32_t const w : choices) {
     settings.push_back({base, fmt::format("waves {}", w)});
     settings.back().config.planning.waves = w;
   }
@@ -50,10 +54,10 @@ std::vector<std::string_view> system_names() {
 }
 
 std::vector<system_setting> settings_of(std::string_view system, configuration const& base) {
-  if (system == "ulysses") return each_wave(with(base, "as_packed", "ulysses", 1));
-  if (system == "ulysses_aligned") return each_wave(with(base, "variance_reduced", "ulysses", 1));
-  if (system == "global_pool") return each_wave(with(base, "as_packed", "pooled", base.layout.dp));
-  if (system == "pooled") return each_wave(with(base, base.policies.placer, "pooled", base.layout.pool));
+  if (system == "ulysses") return each_wave(with(base, "as_packed", "ulysses", 1), few_waves);
+  if (system == "ulysses_aligned") return each_wave(with(base, "variance_reduced", "ulysses", 1), few_waves);
+  if (system == "global_pool") return each_wave(with(base, "as_packed", "pooled", base.layout.dp), few_waves);
+  if (system == "pooled") return each_wave(with(base, base.policies.placer, "pooled", base.layout.pool), waves);
   if (system == "zigzag_ring") {
     configuration config = with(base, "as_packed", "zigzag_ring", 1);
     config.planning.home = sharding::zigzag;

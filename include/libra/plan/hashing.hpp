@@ -97,7 +97,7 @@ inline void add_to(hasher& h, region const& r) noexcept {
 }
 
 inline void add_to(hasher& h, program const& p) noexcept {
-  h.add(p.workspace_bytes).add(p.kept_bytes).add(p.ops.size());
+  h.add(p.workspace_bytes).add(p.ops.size());
   for (op const& o : p.ops) {
     h.add(static_cast<std::uint8_t>(o.kind)).add(static_cast<std::uint8_t>(o.on)).add(o.round);
     for (std::int32_t const after : o.after) {

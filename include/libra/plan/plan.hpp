@@ -32,9 +32,6 @@ struct plan_options {
   std::int32_t waves{1};
   /// Pass keys, values and their gradients on inside a node, so that they cross to it once.
   bool relay{true};
-  /// Keep q, k and v that the forward pass brings for the backward pass; for dispatchers whose passes have the same
-  /// tiles.
-  bool keep_inputs{false};
 };
 
 /// Errors: `input_error` naming the first option that cannot be used.

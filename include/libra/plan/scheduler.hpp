@@ -87,25 +87,27 @@ class scheduler {
   /// Errors: `input_error` naming a micro-step or pool that the plan does not have; `range_error` from the cost model.
   /// Complexity: O(n log n) in the pool's tiles plus linear in its transfers.
   [[nodiscard]] pool_plan plan_pool(batch_plan const& batch, micro_step_id m, pool_id g) const {
+    pool_plan result = draft_pool(batch, m, g);
+    result.certificate = certify(result.batch, result.dispatch, cost_);
+    result.fingerprint = {digest_of(result.batch), digest_of(result.dispatch.forward),
+                          digest_of(result.dispatch.backward), digest_of(result.forward), digest_of(result.backward)};
+    return result;
+  }
+
+  /// `plan_pool` without certificate and fingerprint: enough to time a pool, not to run it. Errors: as `plan_pool`.
+  [[nodiscard]] pool_plan draft_pool(batch_plan const& batch, micro_step_id m, pool_id g) const {
     pool_plan result;
     result.micro_step = m;
     result.pool = g;
     result.batch = batch_of(batch, m, g);
     result.dispatch = dispatch_(result.batch, cost_, batch.options.links);
-    result.certificate = certify(result.batch, result.dispatch, cost_);
-    require(!batch.options.keep_inputs ||
-                (result.dispatch.flow == key_flow::gather && result.dispatch.forward == result.dispatch.backward),
-            "keep_inputs is set and dispatcher ", policy_name(dispatch_),
-            " computes other tiles in the backward pass, or in a ring; expected the same tiles in both passes");
     lowering_options const options{.width = batch.options.width,
                                    .waves = batch.options.waves,
                                    .flow = result.dispatch.flow,
                                    .ranks_per_node = batch.options.relay ? batch.options.links.ranks_per_node : 0,
-                                   .keep_inputs = batch.options.keep_inputs};
+                                   .groups_apart = result.dispatch.ranks_per_exchange <= batch.layout.cp};
     result.forward = lower(result.batch, result.dispatch.forward, pass::forward, options);
     result.backward = lower(result.batch, result.dispatch.backward, pass::backward, options);
-    result.fingerprint = {digest_of(result.batch), digest_of(result.dispatch.forward),
-                          digest_of(result.dispatch.backward), digest_of(result.forward), digest_of(result.backward)};
     return result;
   }
 
@@ -129,7 +131,7 @@ class scheduler {
     add_to(h, options.links);
     add_to(h, options.width);
     h.add(options.arrange).add(options.waves).add(static_cast<std::uint8_t>(options.home));
-    h.add(options.relay).add(options.keep_inputs);
+    h.add(options.relay);
     h.add(policy_name(pack_))
         .add(policy_name(pools_))
         .add(policy_name(place_))

@@ -21,10 +21,9 @@ class gather_lowering {
  public:
   gather_lowering(pool_batch const& batch, std::span<tile const> tiles, pass direction, lowering_options const& options)
       : pool_{.batch = batch,
-              .nodes = node_map(batch, options.ranks_per_node),
+              .nodes = node_map(batch, options.ranks_per_node, options.groups_apart),
               .direction = direction,
-              .width = options.width,
-              .keep = options.keep_inputs} {
+              .width = options.width} {
     require(options.waves >= 1, "waves is ", options.waves, ", expected at least 1");
     require(options.alive_waves >= 2, "alive_waves is ", options.alive_waves, ", expected at least 2");
     std::vector<rank_tiles> grouped = wave_cutter(batch, pool_.nodes, direction, options.width, options.waves)(tiles);
@@ -39,9 +38,7 @@ class gather_lowering {
       work.inputs = join_panels(
           work.tiles, [](tile_ref const& t) { return !t.keys_home; }, [](tile_ref& t, std::size_t p) { t.panel = p; });
     }
-    if (!(pool_.keep && pool_.backward())) {
-      pool_.keys = key_router(batch, pool_.nodes, grouped)(pool_.waves);
-    }
+    pool_.keys = key_router(batch, pool_.nodes, grouped)(pool_.waves);
     if (pool_.backward()) {
       join_gradient_panels(batch, grouped);
       pool_.gradients = gradient_router(batch, pool_.nodes, grouped)();

@@ -162,10 +162,26 @@ class gradient_router {
               return;
             }
             for (part const& p : here) {
-              routes_.homes[home.index()].push_back(
-                  {p.segment, p.kv_head, p.rank, p.panel, none, tokens, local, p.round, {none, none}});
+              send_directly(p, home, tokens, local, parts.size());
             }
           });
+    }
+  }
+
+  /// Lists a part's piece for its home, as one with the piece before it if it continues that; pieces of `parts` parts
+  /// alternate.
+  void send_directly(part const& p, rank_id home, row_range tokens, std::int64_t local, std::size_t parts) {
+    std::vector<gradient_piece>& pieces = routes_.homes[home.index()];
+    auto const recent = pieces.rbegin() + static_cast<std::ptrdiff_t>(std::min(pieces.size(), parts));
+    auto const before = std::find_if(pieces.rbegin(), recent, [&](gradient_piece const& g) {
+      return g.from == p.rank && g.panel == p.panel && g.sum == none && g.tokens.end == tokens.begin &&
+             g.local + g.tokens.size() == local && g.segment == p.segment && g.kv_head == p.kv_head;
+    });
+    // Runs that follow one another at home may still be two of the layout's.
+    if (before != recent && batch_.one_home(p.segment, {before->tokens.begin, tokens.end})) {
+      before->tokens.end = tokens.end;
+    } else {
+      pieces.push_back({p.segment, p.kv_head, p.rank, p.panel, none, tokens, local, p.round, {none, none}});
     }
   }
 

@@ -19,9 +19,8 @@ struct lowering_options {
   /// Ranks that share a node, as `topology` numbers them: what several of them need crosses to it once and is passed on
   /// inside. 0: every rank is sent what it needs from home.
   std::int32_t ranks_per_node{0};
-  /// Keep q, k and v that the forward pass brings for the backward pass, which then does not bring them again. Both
-  /// passes must be given the same tiles.
-  bool keep_inputs{false};
+  /// Nothing may pass through a rank of another group.
+  bool groups_apart{false};
 };
 
 }  // namespace libra

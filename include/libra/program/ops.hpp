@@ -81,7 +81,8 @@ struct region {
 ///
 /// Home tensors are `[local_tokens, heads, head_dim]` and a location is a local token. Elsewhere regions are dense
 /// `[tokens, heads, head_dim]` blocks of exactly the region's heads and a location is a byte offset. The workspace is
-/// free between calls; the kept memory holds inputs that the forward pass brought until the backward pass.
+/// free between calls; the kept memory is for inputs that stay from the forward to the backward pass. No lowering uses
+/// it yet, and the verifier refuses programs that do.
 class location {
  public:
   constexpr location() = default;
@@ -226,8 +227,6 @@ struct program {
   std::vector<reduce_task> reduces;
   std::vector<location> partials;
   std::int64_t workspace_bytes{};
-  /// Memory for inputs that the backward pass finds where the forward pass put them; equal in both passes.
-  std::int64_t kept_bytes{};
 
   [[nodiscard]] std::span<transfer const> sends_of(op const& o) const { return slice(sends, o.items); }
   [[nodiscard]] std::span<transfer const> receives_of(op const& o) const { return slice(receives, o.receives); }

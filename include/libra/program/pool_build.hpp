@@ -41,7 +41,6 @@ struct pool_build {
   node_map nodes;
   pass direction{};
   element_bytes width;
-  bool keep{};           ///< q, k and v that the forward pass brings stay for the backward pass
   std::int32_t waves{};  ///< that need something; 0 when no rank needs anything
   std::vector<rank_build> ranks{};
   key_routes keys{};
@@ -50,16 +49,9 @@ struct pool_build {
   [[nodiscard]] bool backward() const noexcept { return direction == pass::backward; }
   [[nodiscard]] std::int64_t row_bytes(tensor t) const noexcept { return wire_row_bytes(t, batch.shape, width); }
 
-  /// True for the inputs that lie in the kept memory when they are not at home.
-  [[nodiscard]] bool kept(tensor t) const noexcept {
-    return keep && (t == tensor::q || t == tensor::k || t == tensor::v);
-  }
   /// Where row `rows` of a block of tensor `t` begins.
   [[nodiscard]] location in_block(rank_build const& rank, tensor t, std::size_t block, std::int64_t rows,
                                   std::int32_t heads = 1) const {
-    if (kept(t)) {
-      return location::kept(static_cast<std::int64_t>(block) + rows * heads * row_bytes(t));
-    }
     return location::workspace(rank.memory.offset(block) + rows * heads * row_bytes(t));
   }
 };

@@ -77,9 +77,6 @@ class round_writer {
     rank_build const& rank = pool_.ranks[r];
     tile const& t = rank.work.tiles[i].what;
     for (tensor const x : row_inputs(pool_.direction)) {
-      if (pool_.kept(x) && pool_.backward()) {
-        continue;
-      }
       std::size_t const block = rank.blocks[i][static_cast<std::size_t>(x)];
       pool_.batch.for_each_home(
           t.segment, {t.q_begin, t.q_end}, [&](rank_id home, row_range tokens, std::int64_t local) {

@@ -40,25 +40,13 @@ class block_planner {
     return by_wave[static_cast<std::size_t>(w)];
   }
 
-  /// A block for the inputs of a tile, in the kept memory or in the workspace.
-  std::size_t input_block(rank_build& rank, tensor t, std::int64_t bytes, std::size_t first, std::size_t last,
-                          std::size_t also_last) {
-    if (!pool_.kept(t)) {
-      return rank.memory.add(bytes, first, last, also_last);
-    }
-    auto const at = static_cast<std::size_t>(rank.out.kept_bytes);
-    rank.out.kept_bytes += (bytes + memory_plan::alignment - 1) / memory_plan::alignment * memory_plan::alignment;
-    return at;
-  }
-
   void add_panels(rank_build& rank) {
     for (panel& p : rank.work.inputs) {
-      std::size_t const first = pool_.keep ? none : op(rank.steps.fetch, p.first_round);
       std::size_t const last = op(rank.steps.attend, p.last_wave);
-      std::size_t const passing = p.last_round > 0 && !pool_.keep ? op(rank.steps.fetch, p.last_round) : last;
+      std::size_t const passing = p.last_round > 0 ? op(rank.steps.fetch, p.last_round) : last;
       for (std::size_t i = 0; i < 2; ++i) {
-        p.blocks[i] =
-            input_block(rank, key_inputs[i], p.keys.size() * pool_.row_bytes(key_inputs[i]), first, last, passing);
+        p.blocks[i] = rank.memory.add(p.keys.size() * pool_.row_bytes(key_inputs[i]),
+                                      op(rank.steps.fetch, p.first_round), last, passing);
       }
     }
   }
@@ -73,8 +61,7 @@ class block_planner {
       std::size_t const fetch = rank.steps.fetch_from(near_round(t.wave));
       std::size_t const attend = op(rank.steps.attend, t.wave);
       for (tensor const x : row_inputs(pool_.direction)) {
-        rank.blocks[i][static_cast<std::size_t>(x)] =
-            input_block(rank, x, rows * pool_.row_bytes(x), fetch, attend, attend);
+        rank.blocks[i][static_cast<std::size_t>(x)] = rank.memory.add(rows * pool_.row_bytes(x), fetch, attend);
       }
       for (tensor const x : row_outputs(pool_.direction)) {
         rank.blocks[i][static_cast<std::size_t>(x)] =

@@ -1,0 +1,148 @@
+#include "support/hand_pool.hpp"
+#include "support/printing.hpp"
+
+#include <libra/program/waves.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace {
+
+using libra::pass;
+using libra::pool_batch;
+using libra::rank_id;
+using libra::row_range;
+using libra::segment_id;
+using libra::tile;
+using libra::detail::rank_tiles;
+using libra::detail::tile_ref;
+
+std::vector<rank_tiles> cut(pool_batch const& batch, std::vector<tile> const& tiles, std::int32_t waves,
+                            pass p = pass::forward, std::int32_t ranks_per_node = 0) {
+  libra::node_map const nodes(batch, ranks_per_node);
+  return libra::detail::wave_cutter(batch, nodes, p, {}, waves)(tiles);
+}
+
+constexpr std::int64_t long_tokens = std::int64_t{1} << 14;
+
+/// One long document of slot 0; slot 1 has none.
+pool_batch long_document() {
+  return {.shape = {.q_heads = 4, .kv_heads = 2, .head_dim = 16, .mask = libra::attention_mask::causal()},
+          .home = {long_tokens, 2},
+          .slots = 2,
+          .first_rank = 0,
+          .segments = {{{libra::document_id(0), 0, long_tokens}, libra::sequence_id(0), libra::slot_id(0), 0}}};
+}
+
+/// The ranks of slot 1 compute all of it.
+std::vector<tile> helpers_tiles() {
+  return {{segment_id(0), rank_id(2), 0, 2, 0, long_tokens}, {segment_id(0), rank_id(3), 2, 4, 0, long_tokens}};
+}
+
+TEST_CASE("by hand: what of each tile is at home") {
+  std::vector<rank_tiles> const ranks = cut(libra::test::hand_pool(), libra::test::hand_tiles(), 1);
+  REQUIRE(ranks.size() == 4);
+  REQUIRE(ranks[0].tiles.size() == 3);
+  tile_ref const& local = ranks[0].tiles[0];
+  CHECK(local.local());
+  CHECK(local.keys == row_range{0, 128});
+  CHECK(local.kv_head == 0);
+  auto const foreign =
+      std::ranges::find(ranks[0].tiles, segment_id(2), [](tile_ref const& t) { return t.what.segment; });
+  REQUIRE(foreign != ranks[0].tiles.end());
+  CHECK_FALSE(foreign->rows_home);
+  CHECK_FALSE(foreign->keys_home);
+  CHECK(foreign->wave == 1);
+  CHECK(foreign->kv_head == 1);
+  tile_ref const& rows_only = ranks[1].tiles[0];
+  CHECK(rows_only.rows_home);
+  CHECK_FALSE(rows_only.keys_home);
+  CHECK(rows_only.keys == row_range{0, 192});
+  CHECK_FALSE(ranks[3].tiles[0].rows_home);
+}
+
+TEST_CASE("tiles that need nothing run first or last, whatever their order was") {
+  std::vector<tile> tiles = libra::test::hand_tiles();
+  std::ranges::reverse(tiles);
+  for (pass const p : {pass::forward, pass::backward}) {
+    for (rank_tiles const& rank : cut(libra::test::hand_pool(), tiles, 3, p)) {
+      CHECK(std::ranges::is_sorted(rank.tiles, {}, [](tile_ref const& t) { return t.wave; }));
+      for (tile_ref const& t : rank.tiles) {
+        CHECK((t.wave >= 1 && t.wave <= 3) == !t.local());
+        CHECK(t.wave <= 5);
+      }
+    }
+  }
+}
+
+TEST_CASE("a tile is cut where a wave ends, into equal work and equal rows, and loses nothing") {
+  pool_batch const batch = long_document();
+  for (rank_tiles const& rank : cut(batch, helpers_tiles(), 4)) {
+    if (rank.tiles.empty()) {
+      continue;
+    }
+    std::map<std::int32_t, std::int64_t> rows;
+    std::map<std::int32_t, double> pairs;
+    std::vector<row_range> all;
+    for (tile_ref const& t : rank.tiles) {
+      rows[t.wave] += t.what.q_end - t.what.q_begin;
+      pairs[t.wave] += static_cast<double>(batch.shape.mask.pairs(t.what.q_begin, t.what.q_end, long_tokens));
+      all.push_back({t.what.q_begin, t.what.q_end});
+    }
+    CHECK(rows.size() == 4);
+    for (std::int32_t w = 1; w <= 4; ++w) {
+      CHECK(rows[w] >= long_tokens / 4 - 256);
+      CHECK(rows[w] <= long_tokens / 4 + 256);
+      CHECK(pairs[w] == doctest::Approx(pairs[1]).epsilon(0.1));
+    }
+    std::ranges::sort(all, {}, &row_range::begin);
+    std::int64_t next = 0;
+    for (row_range const& r : all) {
+      CHECK(r.begin == next);
+      next = r.end;
+    }
+    CHECK(next == long_tokens);
+  }
+}
+
+TEST_CASE("heads begin at different rows, so that a wave's rows come from many homes") {
+  auto const ranks = cut(long_document(), helpers_tiles(), 4);
+  CHECK(ranks[2].tiles.front().what.q_begin != ranks[3].tiles.front().what.q_begin);
+}
+
+TEST_CASE("what needs the own node only surrounds what crosses the network") {
+  // Nodes of two ranks. Rank 2 computes all of segment 2, half of which is rank 3's, and a part of segment 0.
+  std::vector<tile> const tiles{{segment_id(0), rank_id(0), 0, 2, 0, 256}, {segment_id(0), rank_id(2), 2, 4, 0, 256},
+                                {segment_id(1), rank_id(2), 0, 2, 0, 100}, {segment_id(1), rank_id(2), 2, 4, 0, 100},
+                                {segment_id(2), rank_id(2), 0, 2, 0, 60},  {segment_id(2), rank_id(2), 2, 4, 0, 60}};
+  auto const ranks = cut(libra::test::hand_pool(), tiles, 1, pass::forward, 2);
+  std::vector<std::int32_t> order;
+  for (tile_ref const& t : ranks[2].tiles) {
+    order.push_back(t.what.segment.value);
+  }
+  auto const far = std::ranges::find(order, 0);
+  REQUIRE(far != order.end());
+  CHECK(far != order.begin());
+  CHECK(far + 1 != order.end());
+}
+
+TEST_CASE("tiles are checked") {
+  std::vector<tile> const tiles{{segment_id(0), rank_id(4), 0, 2, 0, 9}};
+  CHECK_THROWS_WITH_AS(static_cast<void>(cut(libra::test::hand_pool(), tiles, 1)),
+                       "tile of segment 0 is on rank 4, expected 0 to 3", libra::input_error);
+}
+
+TEST_CASE("rounds of the node and of the network take turns") {
+  CHECK(libra::detail::near_round(1) == 0);
+  CHECK(libra::detail::network_round(1) == 1);
+  CHECK(libra::detail::passing_round(1) == libra::detail::near_round(2));
+  CHECK(libra::detail::fetch_rounds(0) == 0);
+  CHECK(libra::detail::fetch_rounds(2) == 5);
+}
+
+}  // namespace
