@@ -129,3 +129,9 @@ TEST_CASE("a text that is no JSON object is refused with its line") {
   refused("[1, 2]", "m.json: is '[1,2]', expected an object with a machine's fields");
   CHECK_THROWS_AS(static_cast<void>(machine_from_json("", "m.json")), libra::input_error);
 }
+
+TEST_CASE("a number that no double holds is refused like any other") {
+  CHECK_THROWS_WITH_AS(static_cast<void>(libra::machine_from_json("{\"sm_factor\": 1e999}", "m.json")),
+                       "m.json: holds a number beyond a double's range, expected a machine's fields",
+                       libra::input_error);
+}

@@ -56,6 +56,8 @@ TEST_CASE("what is wrong is named with its field") {
   CHECK(refusal("{") == "sampler state: is no JSON at byte 1, expected an object");
   CHECK(refusal("[1]") == "sampler state: is an array of 1, expected an object");
   CHECK(refusal("5") == "sampler state: is '5', expected an object");
+  CHECK(refusal("{\"seed\": 1e999}") ==
+        "sampler state: holds a number beyond a double's range, expected integers of 64 bits");
   CHECK(refusal("{}") == "sampler state: libra_sampler is missing");
   CHECK(refusal_with("libra_sampler", 2) == "sampler state: libra_sampler is 2, expected version 1");
   CHECK(refusal_with("epoch", 1.5) == "sampler state: epoch is '1.5', expected an integer of 64 bits");

@@ -114,6 +114,8 @@ class machine_reader {
       auto const line = 1 + std::ranges::count(text.substr(0, at), '\n');
       throw input_error(message(file_, ":", line, ": is no JSON at ", in_quotes(text.substr(at, 20)),
                                 ", expected an object with a machine's fields"));
+    } catch (json::out_of_range const&) {  // the parser's word for 1e999
+      throw input_error(message(file_, ": holds a number beyond a double's range, expected a machine's fields"));
     }
   }
 

@@ -94,6 +94,8 @@ class state_json_reader {
     } catch (json::parse_error const& e) {
       throw input_error(
           message("sampler state: is no JSON at byte ", e.byte == 0 ? 0 : e.byte - 1, ", expected an object"));
+    } catch (json::out_of_range const&) {  // the parser's word for 1e999
+      throw input_error("sampler state: holds a number beyond a double's range, expected integers of 64 bits");
     }
   }
   [[nodiscard]] static std::string shown(json const& value) {
