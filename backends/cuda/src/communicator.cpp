@@ -93,7 +93,7 @@ std::int32_t communicator::rank() const {
 }
 
 void communicator::abort() noexcept {
-  if (ncclComm_t const mine = handle_.release(); mine != nullptr) {
+  if (auto* const mine = handle_.release(); mine != nullptr) {
     static_cast<void>(ncclCommAbort(mine));
   }
 }

@@ -32,7 +32,7 @@ class watchdog {
     std::lock_guard const held(guard_);
     throw_if_failed();
     try {
-      ncclComm_t const c = communicators_[direction == queue::deliver ? 1 : 0].get();
+      auto* const c = communicators_[direction == queue::deliver ? 1 : 0].get();
       use(c);
       settle(c, what, timeout_);
     } catch (std::exception const& e) {
