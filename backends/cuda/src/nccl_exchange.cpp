@@ -125,11 +125,11 @@ struct nccl_exchange::state {
   std::array<channel, queue_count> channels;
   watchdog dog;
 
-  state(communicator fetch, communicator deliver, context& in_, communicator_options const& options)
-      : in(&in_),
+  state(communicator fetch, communicator deliver, context& own, communicator_options const& options)
+      : in(&own),
         rank(fetch.rank()),
         ranks(fetch.size()),
-        dog(std::move(fetch), std::move(deliver), in_.device(), message("rank ", rank.value), options.timeout) {}
+        dog(std::move(fetch), std::move(deliver), own.device(), message("rank ", rank.value), options.timeout) {}
 
   /// At least so many bytes; what was there may go, in the stream's order.
   static std::byte* reserve(device_buffer<std::byte>& buffer, std::int64_t bytes, stream_ref in) {

@@ -36,12 +36,8 @@ void watchdog::check() {
 }
 
 void watchdog::abort(std::string_view reason) noexcept {
-  try {
-    std::lock_guard const held(guard_);
-    fail(reason);
-  } catch (std::exception const&) {
-    // A lock that cannot be taken: the process is beyond help.
-  }
+  std::lock_guard const held(guard_);
+  fail(reason);
 }
 
 void watchdog::run(std::stop_token const& stop) {
@@ -90,7 +86,11 @@ void watchdog::fail(std::string_view reason) {
   if (!failure_.empty()) {
     return;
   }
-  failure_ = message(who_, ": ", reason);
+  try {
+    failure_ = message(who_, ": ", reason);
+  } catch (std::exception const&) {
+    failure_ = "out of memory";  // that it failed matters more than why
+  }
   for (communicator& c : communicators_) {
     c.abort();
   }
