@@ -67,7 +67,7 @@ std::string tables(prepared_plan const& plan, advise_report const& report) {
   table.line("");
   table.row({"slots a pool", "ranks", "predicted skew", "placed", "attention over bound", "step"});
   for (advised_pool const& p : report.pools) {
-    table.row({with_commas(p.pool), with_commas(std::int64_t{p.pool} * l.cp), as_skew(p.predicted_skew),
+    table.row({with_commas(p.pool), with_commas(int128{p.pool} * l.cp), as_skew(p.predicted_skew),
                as_skew(p.placed_over_mean), fmt::format("{:.3f}", p.attention_over_bound), as_seconds(p.step_seconds)});
   }
   advised_pool const& best = report.recommended();

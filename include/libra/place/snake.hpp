@@ -44,7 +44,7 @@ struct snake {
       for (std::int32_t i = 0; i < count; ++i) {
         pool_id const g(round % 2 == 0 ? i : count - 1 - i);
         if (round < pools.slots(g)) {
-          step[static_cast<std::size_t>(pools.first_slot(g) + round)] = order[next++];
+          step[static_cast<std::size_t>(pools.first_slot(g)) + static_cast<std::size_t>(round)] = order[next++];
         }
       }
     }

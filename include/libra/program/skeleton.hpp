@@ -67,8 +67,11 @@ class skeleton : private op_list {
 
   /// The last round of deliver; none when there is none.
   [[nodiscard]] std::size_t last_deliver() const {
-    auto const last = std::find_if(deliver.rbegin(), deliver.rend(), [](std::size_t o) { return o != none; });
-    return last == deliver.rend() ? none : *last;
+    std::size_t last = none;
+    for (std::size_t const o : deliver) {
+      last = o != none ? o : last;
+    }
+    return last;
   }
   /// The op of the first round of fetch from `round` on; one certainly follows when something is passed on.
   [[nodiscard]] std::size_t fetch_from(std::int32_t round) const {

@@ -105,7 +105,7 @@ class wave_cutter {
   /// About the time of a tile: what its rows see, and half a block more for the blocks that they see in part.
   [[nodiscard]] int128 weight(tile const& t) const {
     return (batch_.shape.mask.pairs(t.q_begin, t.q_end, batch_.length(t.segment)) +
-            (t.q_end - t.q_begin) * (key_block / 2)) *
+            int128{t.q_end - t.q_begin} * (key_block / 2)) *
            (t.head_end - t.head_begin);
   }
 
@@ -132,7 +132,7 @@ class wave_cutter {
     }
     int128 const sums = direction_ == pass::backward ? wire_row_bytes(tensor::dk, batch_.shape, width_) : 0;
     return {rows.in / waves_ + int128{2} * keys * wire_row_bytes(tensor::k, batch_.shape, width_),
-            rows.out / waves_ + 2 * keys * sums};
+            rows.out / waves_ + int128{2} * keys * sums};
   }
 
   /// Puts a rank's tiles into the order they are computed in, with their waves.
@@ -140,7 +140,7 @@ class wave_cutter {
   /// In the middle is what other nodes have to do with. Around it, in proportion to the bytes that have to come before
   /// and go after it, is what needs the own node only, and around that what needs nothing.
   void order(std::vector<tile_ref>& tiles) {
-    auto const moved = std::stable_partition(tiles.begin(), tiles.end(), [](tile_ref const& t) { return t.local(); });
+    auto const moved = std::ranges::stable_partition(tiles, [](tile_ref const& t) { return t.local(); }).begin();
     auto const crossing = std::stable_partition(moved, tiles.end(), [&](tile_ref const& t) { return in_node(t.what); });
     local_.assign(tiles.begin(), moved);
     near_.assign(moved, crossing);
@@ -269,7 +269,7 @@ class wave_cutter {
   /// Tiles with many rows for their work into the middle, where their bytes hide best.
   void sort_by_density(std::vector<tile_ref>& tiles) {
     std::ranges::stable_sort(tiles, {}, [&](tile_ref const& t) {
-      return -(weight(t.what) / ((t.what.q_end - t.what.q_begin) * (t.what.head_end - t.what.head_begin)));
+      return -(weight(t.what) / (int128{t.what.q_end - t.what.q_begin} * (t.what.head_end - t.what.head_begin)));
     });
     std::vector<tile_ref> sorted(tiles.size());
     std::size_t front = 0;
