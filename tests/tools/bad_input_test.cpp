@@ -193,7 +193,7 @@ TEST_CASE("options of run that cannot be used") {
     return arguments;
   };
   std::vector<refusal> const table{
-      {with({"--backend", "mpi"}), list(), {"--backend", "'mpi'", "host"}},
+      {with({"--backend", "abacus"}), list(), {"--backend", "'abacus'", "host"}},
       {with({"--shrink", "0"}), list(), {"--shrink", "'0'"}},
       {with({"--shrink", "1.5"}), list(), {"--shrink", "'1.5'"}},
       {with({"--compare", "ulysses,magic"}), list(), {"--compare", "'magic'", "ulysses, zigzag_ring, usp, pooled"}},
