@@ -150,32 +150,44 @@ class wave_cutter {
     way const bytes = bytes_on_the_way(far_.empty() ? near_ : far_);
     int128 cover = weight(local_) + (far_.empty() ? 0 : weight(near_));
     int128 const early = bytes.in + bytes.out == 0 ? cover : wide_share(cover, bytes.in, bytes.in + bytes.out);
-    int128 covered = 0;
-    auto const first_of = [&](std::vector<tile_ref>& from, auto must) {
-      return std::stable_partition(from.begin(), from.end(), [&](tile_ref const& t) {
-        bool const now = must(t) || covered < early;
-        covered += now ? weight(t.what) : 0;
-        return now;
-      });
-    };
     // Sums that others add to as well have to go home in time.
-    auto const late_local =
-        first_of(local_, [&](tile_ref const& t) { return direction_ == pass::backward && sharing(t.what) != 1; });
-    tiles.insert(tiles.end(), local_.begin(), late_local);
-    int128 sum = covered;
-    auto const late_near = far_.empty() ? near_.end() : first_of(near_, [](tile_ref const&) { return false; });
-    number(std::span(near_.begin(), late_near), sum, tiles);
+    int128 sum = take_first(local_, early, tiles,
+                            [&](tile_ref const& t) { return direction_ == pass::backward && sharing(t.what) != 1; });
+    first_.clear();
+    if (far_.empty()) {
+      first_.swap(near_);
+    } else {
+      take_first(near_, early - sum, first_, [](tile_ref const&) { return false; });
+    }
+    number(first_, sum, tiles);
     number(far_, sum, tiles);
-    number(std::span(late_near, near_.end()), sum, tiles);
-    std::span<tile_ref> const late(late_local, local_.end());
-    int128 const left = weight(late);
+    number(near_, sum, tiles);
+    int128 const left = weight(local_);
     int128 done = 0;
-    for (tile_ref& t : late) {
-      std::int32_t const last = wave_numbers{waves_}.first_late();
-      t.wave = 2 * done < left || direction_ == pass::forward ? last : last + 1;
+    wave_numbers const waves{waves_};
+    for (tile_ref& t : local_) {
+      t.wave = 2 * done < left || direction_ == pass::forward ? waves.first_late() : waves.second_late();
       done += weight(t.what);
       tiles.push_back(t);
     }
+  }
+
+  /// Moves tiles from `from` to the end of `to`, in order: those that `must` go and others until all that went weigh
+  /// `wanted`. Returns what they weigh.
+  template <class Must>
+  int128 take_first(std::vector<tile_ref>& from, int128 wanted, std::vector<tile_ref>& to, Must must) const {
+    int128 taken = 0;
+    std::size_t kept = 0;
+    for (tile_ref const& t : from) {
+      if (must(t) || taken < wanted) {
+        taken += weight(t.what);
+        to.push_back(t);
+      } else {
+        from[kept++] = t;
+      }
+    }
+    from.resize(kept);
+    return taken;
   }
 
   [[nodiscard]] int128 weight(std::span<tile_ref const> tiles) const {
@@ -298,6 +310,7 @@ class wave_cutter {
   std::vector<tile_ref> local_;
   std::vector<tile_ref> near_;
   std::vector<tile_ref> far_;
+  std::vector<tile_ref> first_;
   /// Shape: `[segments, kv_heads]`. Tiles that work on the same keys.
   std::vector<std::int32_t> sharing_;
 };
