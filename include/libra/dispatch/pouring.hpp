@@ -227,15 +227,17 @@ class pouring {
   bool take(share& i, rank_id r) {
     int128& room = room_[static_cast<std::size_t>(r.value - first_)];
     share part = i;
-    if (work_.work_of(i) > room) {
+    std::int64_t work = work_.work_of(i);
+    if (work > room) {
       // A crumb is not worth an exchange: cut only where a whole grain fits.
       if (room < work_.grain) {
         return false;
       }
       part.end = work_.last_row_within(i, room);
+      work = part.end > part.begin ? work_.work_of(part) : 0;
     }
     if (part.end > part.begin) {
-      room -= work_.work_of(part);
+      room -= work;
       tiles_.push_back({part.segment, r, part.head_begin, part.head_end, part.begin, part.end});
       i.begin = part.end;
     }

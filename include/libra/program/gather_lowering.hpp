@@ -43,6 +43,11 @@ class gather_lowering {
       join_gradient_panels(batch, grouped);
       pool_.gradients = gradient_router(batch, pool_.nodes, grouped)();
     }
+    sums_of_.resize(grouped.size());
+    for (std::size_t s = 0; s < pool_.gradients.sums.size(); ++s) {
+      sums_of_[pool_.gradients.sums[s].at.index()].push_back(s);
+      late_ = late_ || pool_.gradients.sums[s].round == pool_.waves;
+    }
     list_fetch_rounds(grouped);
     home_ = list_home_tasks(batch, direction);
     op_kind const attend = pool_.backward() ? op_kind::attend_backward : op_kind::attend;
@@ -117,11 +122,9 @@ class gather_lowering {
       // Backward adds to dk and dv, wherever they are, so something has to be zero first.
       n.clears = n.clears || pool_.backward();
     }
-    for (node_sum const& s : pool_.gradients.sums) {
-      n.late = n.late || s.round == pool_.waves;
-      if (s.at.index() == r) {
-        n.sums[static_cast<std::size_t>(s.round)] = true;
-      }
+    n.late = late_;
+    for (std::size_t const s : sums_of_[r]) {
+      n.sums[static_cast<std::size_t>(pool_.gradients.sums[s].round)] = true;
     }
     return n;
   }
@@ -173,23 +176,15 @@ class gather_lowering {
         if (std::size_t const at = pool_.ranks[r].steps.sum[round]; at != none) {
           program& out = pool_.ranks[r].out;
           auto const begin = static_cast<std::uint32_t>(out.reduces.size());
-          for (std::size_t const s : sums_of(r, static_cast<std::int32_t>(round))) {
-            add_up(rounds, pool_.gradients.sums[s], out);
+          for (std::size_t const s : sums_of_[r]) {
+            if (pool_.gradients.sums[s].round == static_cast<std::int32_t>(round)) {
+              add_up(rounds, pool_.gradients.sums[s], out);
+            }
           }
           pool_.ranks[r].steps.ops[at].items = {begin, static_cast<std::uint32_t>(out.reduces.size())};
         }
       }
     }
-  }
-
-  [[nodiscard]] std::vector<std::size_t> sums_of(std::size_t r, std::int32_t round) const {
-    std::vector<std::size_t> own;
-    for (std::size_t s = 0; s < pool_.gradients.sums.size(); ++s) {
-      if (pool_.gradients.sums[s].at.index() == r && pool_.gradients.sums[s].round == round) {
-        own.push_back(s);
-      }
-    }
-    return own;
   }
 
   void add_up(round_writer const& rounds, node_sum const& s, program& out) const {
@@ -252,6 +247,9 @@ class gather_lowering {
   /// Shape: `[fetch_rounds]`, and `[ranks, waves + 3]`.
   std::vector<bool> rounds_;
   std::vector<std::vector<std::int32_t>> after_;
+  /// Shape: `[ranks]`. The node sums that a rank takes; `late_`: some are complete only after the last wave.
+  std::vector<std::vector<std::size_t>> sums_of_;
+  bool late_{};
 };
 
 }  // namespace libra::detail
