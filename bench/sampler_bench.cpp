@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -124,7 +125,7 @@ BENCHMARK(stream_computed_list)
 class list_file {
  public:
   explicit list_file(std::int64_t documents) {
-    std::string name = "/tmp/libra_bench_XXXXXX";
+    std::string name = (std::filesystem::temp_directory_path() / "libra_bench_XXXXXX").string();
     int const file = mkstemp(name.data());
     path_ = name;
     std::FILE* const out = fdopen(file, "wb");
