@@ -119,6 +119,20 @@ TEST_CASE("a pool's plan: dispatch, valid programs, certificate and fingerprint"
   CHECK(pool.certificate.total.forward == work);
 }
 
+TEST_CASE("a draft of a pool is its plan without certificate and fingerprint") {
+  constexpr layout l{.window_tokens = 64, .dp = 4, .cp = 2, .pool = 2, .micro_steps = 1};
+  std::vector<std::int64_t> const lengths(40, 9);
+  batch_plan const plan = packed_ulysses.plan(lengths, l);
+  pool_plan const whole = packed_ulysses.plan_pool(plan, micro_step_id(0), pool_id(1));
+  pool_plan const draft = packed_ulysses.draft_pool(plan, micro_step_id(0), pool_id(1));
+  CHECK(draft.batch == whole.batch);
+  CHECK(draft.dispatch == whole.dispatch);
+  CHECK(draft.forward == whole.forward);
+  CHECK(draft.backward == whole.backward);
+  CHECK(draft.pool == whole.pool);
+  CHECK(draft.fingerprint != whole.fingerprint);
+}
+
 TEST_CASE("the largest jobs: a million tokens, 64 heads of 128, picoseconds") {
   std::vector<std::int64_t> const lengths(300, 1 << 20);
   layout const l{.window_tokens = 1 << 20, .dp = 64, .cp = 8, .pool = 8, .micro_steps = 4};

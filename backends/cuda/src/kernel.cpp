@@ -129,7 +129,6 @@ void parameter_block::set(bindings const& at) {
     value.home[t] = const_cast<std::byte*>(at.home_address(static_cast<tensor>(t)));
   }
   value.workspace = at.workspace_address();
-  value.kept = at.kept_address();
   value.softmax_scale = at.softmax_scale();
   launch_set_parameters(block_.address(), value, in_->compute());
 }

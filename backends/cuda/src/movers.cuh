@@ -28,8 +28,6 @@ move_rows(call_parameters const* call, row_move const* moves, std::int64_t const
       base = call->home[move.base];
     } else if (move.base == workspace_base) {
       base = call->workspace;
-    } else if (move.base == kept_base) {
-      base = call->kept;
     }
     std::uintptr_t const first = reinterpret_cast<std::uintptr_t>(base) + static_cast<std::uintptr_t>(move.offset);
     auto* const here = reinterpret_cast<std::byte*>(first) + row * move.stride_bytes;

@@ -68,7 +68,7 @@ struct wire_layout {
     m.stride_bytes = heads_of(t.what.what, shape) * head_bytes;
     m.offset = t.at.local_token() * m.stride_bytes + t.what.head_begin * head_bytes;
   } else {
-    m.base = t.at.in_kept() ? kept_base : workspace_base;
+    m.base = workspace_base;
     m.row_bytes = static_cast<std::int32_t>(t.what.heads() * wire_row_bytes(t.what.what, shape, width));
     m.stride_bytes = m.row_bytes;
     m.offset = t.at.byte();

@@ -35,8 +35,7 @@ LIBRA_DEVICE operand operand_at(call_parameters const& call, geometry const& g, 
             head_bytes};
   }
   std::int64_t const head_bytes = wire_row_bytes(t, g.shape, g.width());
-  std::byte* const base = where.in_kept() ? call.kept : call.workspace;
-  return {base + where.byte(), head_bytes * heads, head_bytes};
+  return {call.workspace + where.byte(), head_bytes * heads, head_bytes};
 }
 
 LIBRA_DEVICE operand operand_of(call_parameters const& call, geometry const& g, tile_task const& task, tensor t) {

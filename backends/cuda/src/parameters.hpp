@@ -13,7 +13,6 @@ namespace libra::cuda {
 struct call_parameters {
   std::byte* home[tensor_count]{};
   std::byte* workspace{};
-  std::byte* kept{};
   float softmax_scale{1.0F};
 };
 

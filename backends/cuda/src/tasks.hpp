@@ -17,7 +17,7 @@ struct key_group {
 
 /// Rows on their way between where they belong and a wire buffer.
 struct row_move {
-  /// The home tensor, `workspace_base`, `kept_base` or `absolute_base`.
+  /// The home tensor, `workspace_base` or `absolute_base`.
   std::int32_t base{};
   /// Bytes of a row, of all its heads.
   std::int32_t row_bytes{};
@@ -28,7 +28,6 @@ struct row_move {
   std::int64_t wire_offset{};
 };
 inline constexpr std::int32_t workspace_base = tensor_count;
-inline constexpr std::int32_t kept_base = workspace_base + 1;
-inline constexpr std::int32_t absolute_base = kept_base + 1;
+inline constexpr std::int32_t absolute_base = workspace_base + 1;
 
 }  // namespace libra::cuda

@@ -77,27 +77,23 @@ struct region {
   friend constexpr bool operator==(region const&, region const&) = default;
 };
 
-/// Where a region's first row is: at home, or in the workspace or the kept memory of the rank that runs the op.
+/// Where a region's first row is: at home or in the workspace of the rank that runs the op.
 ///
-/// Home tensors are `[local_tokens, heads, head_dim]` and a location is a local token. Elsewhere regions are dense
-/// `[tokens, heads, head_dim]` blocks of exactly the region's heads and a location is a byte offset. The workspace is
-/// free between calls; the kept memory is for inputs that stay from the forward to the backward pass. No lowering uses
-/// it yet, and the verifier refuses programs that do.
+/// Home tensors are `[local_tokens, heads, head_dim]` and a location is a local token. Workspace regions are dense
+/// `[tokens, heads, head_dim]` blocks of exactly the region's heads and a location is a byte offset.
 class location {
  public:
   constexpr location() = default;
-  [[nodiscard]] static constexpr location home(std::int64_t local_token) noexcept { return location(local_token * 4); }
-  [[nodiscard]] static constexpr location workspace(std::int64_t byte) noexcept { return location(byte * 4 + 1); }
-  [[nodiscard]] static constexpr location kept(std::int64_t byte) noexcept { return location(byte * 4 + 2); }
+  [[nodiscard]] static constexpr location home(std::int64_t local_token) noexcept { return location(local_token * 2); }
+  [[nodiscard]] static constexpr location workspace(std::int64_t byte) noexcept { return location(byte * 2 + 1); }
   [[nodiscard]] static constexpr location nowhere() noexcept { return {}; }
 
-  [[nodiscard]] constexpr bool at_home() const noexcept { return code_ >= 0 && code_ % 4 == 0; }
-  [[nodiscard]] constexpr bool in_workspace() const noexcept { return code_ >= 0 && code_ % 4 == 1; }
-  [[nodiscard]] constexpr bool in_kept() const noexcept { return code_ >= 0 && code_ % 4 == 2; }
+  [[nodiscard]] constexpr bool at_home() const noexcept { return code_ >= 0 && code_ % 2 == 0; }
+  [[nodiscard]] constexpr bool in_workspace() const noexcept { return code_ >= 0 && code_ % 2 == 1; }
   /// The local token. Pre: `at_home()`.
-  [[nodiscard]] constexpr std::int64_t local_token() const noexcept { return code_ / 4; }
-  /// The byte offset. Pre: `in_workspace()` or `in_kept()`.
-  [[nodiscard]] constexpr std::int64_t byte() const noexcept { return code_ / 4; }
+  [[nodiscard]] constexpr std::int64_t local_token() const noexcept { return code_ / 2; }
+  /// The byte offset. Pre: `in_workspace()`.
+  [[nodiscard]] constexpr std::int64_t byte() const noexcept { return code_ / 2; }
   [[nodiscard]] constexpr std::int64_t code() const noexcept { return code_; }
 
   friend constexpr bool operator==(location, location) = default;

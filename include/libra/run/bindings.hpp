@@ -53,12 +53,6 @@ class bindings {
     workspace_bytes_ = bytes;
     return *this;
   }
-  /// Memory that keeps inputs from the forward to the backward call.
-  constexpr bindings& kept(std::byte* first, std::int64_t bytes) noexcept {
-    kept_ = first;
-    kept_bytes_ = bytes;
-    return *this;
-  }
   constexpr bindings& softmax_scale(float scale) noexcept {
     scale_ = scale;
     return *this;
@@ -73,7 +67,6 @@ class bindings {
     return home_[static_cast<std::size_t>(t)].read;
   }
   [[nodiscard]] constexpr std::byte* workspace_address() const noexcept { return workspace_; }
-  [[nodiscard]] constexpr std::byte* kept_address() const noexcept { return kept_; }
 
   /// The rows of a region that an op reads.
   ///
@@ -123,17 +116,14 @@ class bindings {
       std::int64_t const offset = (at.local_token() * heads + what.head_begin) * head_bytes;
       return {tokens == 0 ? home : home + offset, tokens, what.heads() * head_bytes, heads * head_bytes};
     }
-    if (!at.in_workspace() && !at.in_kept()) {
+    if (!at.in_workspace()) {
       fail(what, " is nowhere");
     }
-    bool const kept = at.in_kept();
-    std::int64_t const bytes = kept ? kept_bytes_ : workspace_bytes_;
     std::int64_t const row_bytes = what.heads() * wire_row_bytes(what.what, shape_, width_);
-    if (at.byte() + tokens * row_bytes > bytes) {
-      fail(what, message(" ends at byte ", at.byte() + tokens * row_bytes, " of a ", kept ? "kept memory" : "workspace",
-                         " of ", bytes));
+    if (at.byte() + tokens * row_bytes > workspace_bytes_) {
+      fail(what, message(" ends at byte ", at.byte() + tokens * row_bytes, " of a workspace of ", workspace_bytes_));
     }
-    return {(kept ? kept_ : workspace_) + at.byte(), tokens, row_bytes, row_bytes};
+    return {workspace_ + at.byte(), tokens, row_bytes, row_bytes};
   }
 
   [[noreturn]] static void fail(region const& what, std::string const& why) {
@@ -148,8 +138,6 @@ class bindings {
   std::array<home_tensor, tensor_count> home_{};
   std::byte* workspace_{};
   std::int64_t workspace_bytes_{};
-  std::byte* kept_{};
-  std::int64_t kept_bytes_{};
   float scale_{1.0F};
 };
 
