@@ -68,6 +68,7 @@ class ring_build {
       for (std::size_t m = 0; m < rings[g].members.size(); ++m) {
         seat s{.ring = g, .member = m, .rows = {}, .steps = std::vector<seat::step>(rings[g].members.size())};
         s.rows.fill(none);
+        rings[g].members[m].seat = ranks[rings[g].members[m].rank.index()].seats.size();
         ranks[rings[g].members[m].rank.index()].seats.push_back(std::move(s));
         gathers = gathers || !rings[g].members[m].rows_home;
       }
@@ -130,10 +131,8 @@ class ring_build {
       }
     }
   }
-  /// A member's seat. Pre: the rank has one in this ring.
-  [[nodiscard]] seat const& seat_of(ring_rank const& rank, ring const& g) const {
-    return *std::ranges::lower_bound(rank.seats, static_cast<std::size_t>(&g - rings.data()), {}, &seat::ring);
-  }
+  /// A member's seat.
+  [[nodiscard]] seat const& seat_of(ring::member const& m) const { return ranks[m.rank.index()].seats[m.seat]; }
 
   /// Plans the blocks of a rank's seats. Pre: its ops are listed.
   void add_blocks(ring_rank& rank) {
@@ -183,15 +182,14 @@ class ring_build {
   [[nodiscard]] location key_location(ring_rank const& rank, ring const& g, seat const& s, std::size_t j, std::size_t x,
                                       std::size_t i) const {
     ring::member const& origin = g.members[g.origin(s.member, j)];
-    return s.steps[j].keys[x] == none ? home_location(batch, g.segment, origin.rows[i].begin)
-                                      : in_block(rank, s.steps[j].keys[x], key_inputs[x], origin, i);
+    return s.steps[j].keys[x] == none ? origin.home[i] : in_block(rank, s.steps[j].keys[x], key_inputs[x], origin, i);
   }
   /// Where the i-th run of the member's own rows of a tensor lies.
   [[nodiscard]] location row_location(ring_rank const& rank, ring const& g, seat const& s, tensor x,
                                       std::size_t i) const {
     ring::member const& own = g.members[s.member];
     std::size_t const block = s.rows[static_cast<std::size_t>(x)];
-    return block == none ? home_location(batch, g.segment, own.rows[i].begin)
+    return block == none ? own.home[i]
                          : location::workspace(rank.memory.offset(block) + own.before(i) * g.heads() * row_bytes(x));
   }
 

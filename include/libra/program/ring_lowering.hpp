@@ -225,12 +225,13 @@ class ring_lowering {
           build_.gather_rows(moved, rank, g, s);
           return;
         }
-        std::size_t const previous = g.origin(s.member, 1);
-        ring_rank const& from = build_.ranks[g.members[previous].rank.index()];
+        ring::member const& previous = g.members[g.origin(s.member, 1)];
+        ring_rank const& from = build_.ranks[previous.rank.index()];
+        seat const& held = build_.seat_of(previous);
         for (std::size_t i = 0; i < origin.rows.size(); ++i) {
           for (std::size_t x = 0; x < 2; ++x) {
-            moved.move(ring_build::keys_of(g, key_inputs[x], origin.rows[i]), g.members[previous].rank,
-                       build_.key_location(from, g, build_.seat_of(from, g), j - 1, x, i), rank.rank,
+            moved.move(ring_build::keys_of(g, key_inputs[x], origin.rows[i]), previous.rank,
+                       build_.key_location(from, g, held, j - 1, x, i), rank.rank,
                        build_.in_block(rank, s.steps[j].keys[x], key_inputs[x], origin, i));
           }
         }
@@ -248,14 +249,14 @@ class ring_lowering {
     for (ring_rank& rank : build_.ranks) {
       build_.for_each_seat(rank, j, [&](ring const& g, seat const& s, ring::member const& origin) {
         if (backward() && j + 1 < g.members.size()) {
-          std::size_t const next = g.next(s.member);
-          ring_rank& to = build_.ranks[g.members[next].rank.index()];
+          ring::member const& next = g.members[g.next(s.member)];
+          ring_rank const& to = build_.ranks[next.rank.index()];
+          seat::step const& after = build_.seat_of(next).steps[j + 1];
           for (std::size_t i = 0; i < origin.rows.size(); ++i) {
             for (std::size_t x = 0; x < 2; ++x) {
-              moved.move(
-                  ring_build::keys_of(g, partial_sums[x], origin.rows[i]), rank.rank,
-                  build_.in_block(rank, s.steps[j].sum[x], partial_sums[x], origin, i), to.rank,
-                  build_.in_block(to, build_.seat_of(to, g).steps[j + 1].received[x], partial_sums[x], origin, i));
+              moved.move(ring_build::keys_of(g, partial_sums[x], origin.rows[i]), rank.rank,
+                         build_.in_block(rank, s.steps[j].sum[x], partial_sums[x], origin, i), to.rank,
+                         build_.in_block(to, after.received[x], partial_sums[x], origin, i));
             }
           }
         }
@@ -284,7 +285,7 @@ class ring_lowering {
                                                                    }) -
                                               origin.rows.begin());
     location const at =
-        build_.in_block(holder, build_.seat_of(holder, g).steps[last].sum[x], partial_sums[x], origin, run);
+        build_.in_block(holder, build_.seat_of(g.members[member]).steps[last].sum[x], partial_sums[x], origin, run);
     return location::workspace(at.byte() +
                                (piece.tokens.begin - origin.rows[run].begin) * build_.row_bytes(tensor::dk));
   }

@@ -3,6 +3,8 @@
 #include <libra/core/ids.hpp>
 #include <libra/model/pool_batch.hpp>
 #include <libra/program/check_tile.hpp>
+#include <libra/program/home_tasks.hpp>
+#include <libra/program/ops.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +21,9 @@ struct ring {
   struct member {
     rank_id rank;
     std::vector<row_range> rows;
-    bool rows_home{};  ///< the rank holds them, so it holds their keys too
+    std::vector<location> home;  ///< of each run's first row, on the rank that holds it
+    bool rows_home{};            ///< the rank holds them, so it holds their keys too
+    std::size_t seat{};          ///< the ring's place among those of the rank; `ring_build` fills it
 
     [[nodiscard]] std::int64_t size() const noexcept {
       std::int64_t sum = 0;
@@ -45,11 +49,11 @@ struct ring {
   std::vector<member> members;
 
   [[nodiscard]] std::int32_t heads() const noexcept { return head_end - head_begin; }
-  /// The member whose keys `m` works on in step `j`.
+  /// The member whose keys `m` works on in step `j`. Pre: the ring has that step, or is of one and `j` is 1.
   [[nodiscard]] std::size_t origin(std::size_t m, std::size_t j) const noexcept {
-    return (m + members.size() - j % members.size()) % members.size();
+    return m >= j ? m - j : (m + members.size() - j) % members.size();
   }
-  [[nodiscard]] std::size_t next(std::size_t m) const noexcept { return (m + 1) % members.size(); }
+  [[nodiscard]] std::size_t next(std::size_t m) const noexcept { return m + 1 < members.size() ? m + 1 : 0; }
 };
 
 /// Forms one ring per segment and block of heads from the tiles that share them.
@@ -68,10 +72,11 @@ struct ring {
     }
     auto& members = rings.back().members;
     if (members.empty() || members.back().rank != t.rank) {
-      members.push_back({t.rank, {}, true});
+      members.push_back({t.rank, {}, {}, true, 0});
     }
     row_range const rows{t.q_begin, t.q_end};
     members.back().rows.push_back(rows);
+    members.back().home.push_back(home_location(batch, t.segment, rows.begin));
     members.back().rows_home =
         members.back().rows_home && batch.one_home(t.segment, rows) && batch.home_of(t.segment, rows.begin) == t.rank;
   }
