@@ -25,7 +25,7 @@ using libra::ulysses;
 
 static_assert(std::is_trivially_copyable_v<ulysses>);
 
-pool_dispatch dispatch(pool_batch const& batch) { return ulysses{}(batch, libra::pair_count{}, libra::topology{}); }
+pool_dispatch ulysses_of(pool_batch const& batch) { return ulysses{}(batch, libra::pair_count{}, libra::topology{}); }
 
 pool_batch one_segment_a_slot(std::int32_t q_heads, std::int32_t kv_heads, std::int32_t cp, std::int32_t slots) {
   pool_batch batch{
@@ -37,7 +37,7 @@ pool_batch one_segment_a_slot(std::int32_t q_heads, std::int32_t kv_heads, std::
 }
 
 TEST_CASE("heads that divide: each rank of the group takes its share of every segment") {
-  pool_dispatch const d = dispatch(one_segment_a_slot(8, 2, 4, 2));
+  pool_dispatch const d = ulysses_of(one_segment_a_slot(8, 2, 4, 2));
   CHECK(d.forward == std::vector<tile>{{segment_id(0), rank_id(0), 0, 2, 0, 90},
                                        {segment_id(0), rank_id(1), 2, 4, 0, 90},
                                        {segment_id(0), rank_id(2), 4, 6, 0, 90},
@@ -52,7 +52,7 @@ TEST_CASE("heads that divide: each rank of the group takes its share of every se
 }
 
 TEST_CASE("a share that spans key/value heads is cut between them") {
-  pool_dispatch const d = dispatch(one_segment_a_slot(6, 3, 2, 1));
+  pool_dispatch const d = ulysses_of(one_segment_a_slot(6, 3, 2, 1));
   CHECK(d.forward == std::vector<tile>{{segment_id(0), rank_id(0), 0, 2, 0, 90},
                                        {segment_id(0), rank_id(0), 2, 3, 0, 90},
                                        {segment_id(0), rank_id(1), 3, 4, 0, 90},
@@ -60,7 +60,7 @@ TEST_CASE("a share that spans key/value heads is cut between them") {
 }
 
 TEST_CASE("heads that do not divide: shares differ by one") {
-  pool_dispatch const d = dispatch(one_segment_a_slot(7, 7, 3, 1));
+  pool_dispatch const d = ulysses_of(one_segment_a_slot(7, 7, 3, 1));
   std::vector<std::int32_t> heads(3);
   for (tile const& t : d.forward) {
     heads[t.rank.index()] += t.head_end - t.head_begin;
@@ -70,7 +70,7 @@ TEST_CASE("heads that do not divide: shares differ by one") {
 }
 
 TEST_CASE("fewer heads than ranks: the others stay idle and are counted") {
-  pool_dispatch const d = dispatch(one_segment_a_slot(2, 1, 5, 3));
+  pool_dispatch const d = ulysses_of(one_segment_a_slot(2, 1, 5, 3));
   CHECK(d.idle_ranks == 9);
   std::vector<bool> busy(15);
   for (tile const& t : d.forward) {
@@ -83,7 +83,7 @@ TEST_CASE("covers every row and head once, inside the sequence's own group") {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     pool_batch const batch = libra::test::random_pool(seed, {.tokens = 1500});
     INFO("seed ", seed, ": ", libra::test::describe(batch));
-    pool_dispatch const d = dispatch(batch);
+    pool_dispatch const d = ulysses_of(batch);
     REQUIRE(libra::test::coverage_error(batch, d.forward) == "");
     REQUIRE(libra::test::coverage_error(batch, d.backward) == "");
     for (tile const& t : d.forward) {
