@@ -38,8 +38,8 @@ struct crossing_bytes {
 /// Nodes above the mean give away the rows whose work is largest for their bytes: those of their longest segments,
 /// whole heads first, so that few key/value heads cross and every home rank sends alike. Nodes below the mean take them
 /// in order, so that a head is split between as few nodes as possible. How much of the surplus is given away is chosen
-/// so that over nodes the longest of computing, sending and receiving is least, and half the exchange on top; that can
-/// be nothing.
+/// so that the longest of computing in a node, sending and receiving at a port is least, and half the exchange on top;
+/// that can be nothing.
 ///
 /// Complexity: O(n log n) in the segments plus linear in exported heads, a dozen times if the exchange limits.
 template <cost_model Cost>
@@ -88,6 +88,12 @@ class node_balance {
     std::int64_t sent{};
     std::int64_t received{};
   };
+  /// What crosses the network: at the ports of home ranks, which hold what they hold, and of nodes that help, whose
+  /// ranks share evenly.
+  struct crossings {
+    std::vector<traffic> homes;    ///< by rank
+    std::vector<traffic> helpers;  ///< by node
+  };
 
   [[nodiscard]] std::int32_t ranks_of(std::size_t node) const {
     auto const n = static_cast<std::int32_t>(node);
@@ -102,7 +108,8 @@ class node_balance {
     auto const nodes = static_cast<std::size_t>(nodes_.nodes());
     pieces_.assign(nodes, {});
     own_.assign(nodes, 0);
-    stays_.assign(nodes, {});
+    stays_.homes.assign(static_cast<std::size_t>(batch_.ranks()), {});
+    stays_.helpers.assign(nodes, {});
     for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
       segment_id const id(s);
       piece next{id, {}, 0, 0};
@@ -157,21 +164,31 @@ class node_balance {
     if (p.rows.begin <= keys.begin && keys.end <= p.rows.end) {
       return;
     }
-    batch_.for_each_home(p.segment, keys, [&](rank_id home, row_range rows, std::int64_t) {
-      if (nodes_.of(home) != node) {
-        add(stays_, nodes_.of(home), node, 0, rows.size() * batch_.shape.kv_heads);
+    add_keys(stays_, p.segment, keys, batch_.shape.kv_heads, node);
+  }
+
+  /// Adds `kv_heads` heads of keys that node `helper` needs.
+  void add_keys(crossings& all, segment_id s, row_range keys, std::int32_t kv_heads, std::int32_t helper) const {
+    batch_.for_each_home(s, keys, [&](rank_id home, row_range part, std::int64_t) {
+      if (nodes_.of(home) != helper) {
+        std::int64_t const count = part.size() * kv_heads;
+        add(all, home, helper, count * bytes_.key_out, count * bytes_.key_back);
       }
     });
   }
-
-  void add(std::vector<traffic>& all, std::int32_t home, std::int32_t helper, std::int64_t rows,
-           std::int64_t keys) const {
-    std::int64_t const out = rows * bytes_.row_out + keys * bytes_.key_out;
-    std::int64_t const back = rows * bytes_.row_back + keys * bytes_.key_back;
-    all[static_cast<std::size_t>(home)].sent += out;
-    all[static_cast<std::size_t>(helper)].received += out;
-    all[static_cast<std::size_t>(helper)].sent += back;
-    all[static_cast<std::size_t>(home)].received += back;
+  void add_rows(crossings& all, share const& s, std::int32_t helper) const {
+    batch_.for_each_home(s.segment, {s.begin, s.end}, [&](rank_id home, row_range part, std::int64_t) {
+      std::int64_t const count = part.size() * (s.head_end - s.head_begin);
+      add(all, home, helper, count * bytes_.row_out, count * bytes_.row_back);
+    });
+  }
+  static void add(crossings& all, rank_id home, std::int32_t helper, std::int64_t out, std::int64_t back) {
+    traffic& from = all.homes[home.index()];
+    traffic& to = all.helpers[static_cast<std::size_t>(helper)];
+    from.sent += out;
+    to.received += out;
+    to.sent += back;
+    from.received += back;
   }
 
   /// Shares out the work when every surplus is given away to so many thousandths.
@@ -179,7 +196,7 @@ class node_balance {
     std::size_t const nodes = pieces_.size();
     trial result;
     result.shares.resize(nodes);
-    std::vector<std::pair<share, std::int32_t>> given;
+    std::vector<share> given;
     std::vector<std::pair<int128, std::size_t>> takers;
     auto const above_mean = [&](std::size_t n) {
       return (own_[n] - work_.total * ranks_of(n) / std::max(1, batch_.ranks())) * permille / 1000;
@@ -193,44 +210,41 @@ class node_balance {
       give(n, takers.empty() ? 0 : above_mean(n), result.shares[n], given);
     }
     std::ranges::stable_sort(takers, {}, [](auto const& t) { return -t.first; });
-    std::vector<traffic> moved = stays_;
+    crossings moved = stays_;
     hand_out(given, takers, result.shares, moved);
     rate(result, moved);
     return result;
   }
 
   /// Divides node `n`'s pieces: up to `surplus` is given away, the rest is kept.
-  void give(std::size_t n, int128 surplus, std::vector<share>& kept,
-            std::vector<std::pair<share, std::int32_t>>& given) const {
-    auto const node = static_cast<std::int32_t>(n);
+  void give(std::size_t n, int128 surplus, std::vector<share>& kept, std::vector<share>& given) const {
     for (piece const& p : pieces_[n]) {
       for (std::int32_t h = 0; h < batch_.shape.kv_heads; ++h) {
         share const all = head_of(p, h);
         if (surplus < work_.grain || surplus <= 0) {
           kept.push_back(all);
         } else if (p.work <= surplus) {
-          given.emplace_back(all, node);
+          given.push_back(all);
           surplus -= p.work;
         } else {
-          give_part(all, std::exchange(surplus, 0), node, kept, given);
+          give_part(all, std::exchange(surplus, 0), kept, given);
         }
       }
     }
   }
 
   /// Gives away the first or the last rows of a head, whichever moves fewer bytes for the work.
-  void give_part(share const& all, int128 surplus, std::int32_t node, std::vector<share>& kept,
-                 std::vector<std::pair<share, std::int32_t>>& given) const {
+  void give_part(share const& all, int128 surplus, std::vector<share>& kept, std::vector<share>& given) const {
     share early = all;
     share late = all;
     early.end = std::clamp(work_.last_row_within(all, surplus), all.begin, all.end);
     late.begin = std::clamp(work_.first_row_within(all, surplus), all.begin, all.end);
     bool const first = early.end > early.begin && (late.begin == late.end || cost_of(early) <= cost_of(late));
     if (first) {
-      given.emplace_back(early, node);
+      given.push_back(early);
       kept.push_back({all.segment, all.head_begin, all.head_end, early.end, all.end});
     } else if (late.begin < late.end) {
-      given.emplace_back(late, node);
+      given.push_back(late);
       if (late.begin > all.begin) {
         kept.push_back({all.segment, all.head_begin, all.head_end, all.begin, late.begin});
       }
@@ -249,11 +263,10 @@ class node_balance {
   }
 
   /// Gives what was given away to the takers, in order; a share is cut where a taker is full.
-  void hand_out(std::vector<std::pair<share, std::int32_t>> const& given,
-                std::vector<std::pair<int128, std::size_t>> takers, std::vector<std::vector<share>>& shares,
-                std::vector<traffic>& moved) const {
+  void hand_out(std::vector<share> const& given, std::vector<std::pair<int128, std::size_t>> takers,
+                std::vector<std::vector<share>>& shares, crossings& moved) const {
     std::size_t at = 0;
-    for (auto [left, home] : given) {
+    for (share left : given) {
       while (left.begin < left.end) {
         auto& [room, node] = takers[at];
         share part = left;
@@ -266,7 +279,8 @@ class node_balance {
         }
         if (part.end > part.begin) {
           shares[node].push_back(part);
-          add(moved, home, static_cast<std::int32_t>(node), rows_of(part), keys_of(part).size());
+          add_rows(moved, part, static_cast<std::int32_t>(node));
+          add_keys(moved, part.segment, keys_of(part), 1, static_cast<std::int32_t>(node));
         }
         left.begin = std::max(left.begin, part.end);
         at += room <= 0 && !last ? 1 : 0;
@@ -274,17 +288,23 @@ class node_balance {
     }
   }
 
-  void rate(trial& result, std::vector<traffic> const& moved) const {
+  void rate(trial& result, crossings const& moved) const {
     for (std::size_t n = 0; n < result.shares.size(); ++n) {
       int128 work = 0;
       for (share const& s : result.shares[n]) {
         work += work_.work_of(s);
       }
-      int128 const ranks = std::max(1, ranks_of(n));
-      result.computing_ps = std::max(result.computing_ps, ceil_div(work, ranks));
-      result.exchange_ps = std::max(
-          result.exchange_ps, ceil_div(int128{std::max(moved[n].sent, moved[n].received)} * picoseconds_per_second,
-                                       links_.network_bytes_per_second * ranks));
+      std::int64_t const ranks = std::max(1, ranks_of(n));
+      result.computing_ps = std::max(result.computing_ps, ceil_div(work, int128{ranks}));
+      traffic const helping = moved.helpers[n];
+      std::int64_t busiest = 0;
+      for (std::int32_t r = nodes_.first(static_cast<std::int32_t>(n));
+           r < nodes_.first(static_cast<std::int32_t>(n) + 1); ++r) {
+        traffic const& home = moved.homes[static_cast<std::size_t>(r)];
+        busiest = std::max({busiest, home.sent + helping.sent / ranks, home.received + helping.received / ranks});
+      }
+      result.exchange_ps = std::max(result.exchange_ps, ceil_div(int128{busiest} * picoseconds_per_second,
+                                                                 int128{links_.network_bytes_per_second}));
     }
     // An exchange hides behind computing but for its first and last round, and ports are never all busy.
     result.total_ps = std::max(result.computing_ps, result.exchange_ps) + result.exchange_ps / 2;
@@ -310,7 +330,7 @@ class node_balance {
   crossing_bytes bytes_;
   std::vector<std::vector<piece>> pieces_;
   std::vector<int128> own_;
-  std::vector<traffic> stays_;
+  crossings stays_;
 };
 
 }  // namespace libra::detail

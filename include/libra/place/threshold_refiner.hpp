@@ -83,6 +83,7 @@ class threshold_refiner {
   static constexpr std::int64_t rounds = 256;     ///< how often the threshold falls
   static constexpr std::int64_t fall = 20;        ///< by which part of it
   static constexpr std::int64_t close_part = 500;
+  static constexpr std::int64_t like_part = 4;
 
   struct exchange {
     std::size_t out{};  ///< slot of the heavier sequence
@@ -95,10 +96,17 @@ class threshold_refiner {
   void descend(std::span<sequence_id> at, std::int64_t moves) {
     random_bits bits(seed);
     for (std::int64_t move = 0; move < moves && !even(); ++move) {
-      if (exchange const e = propose(bits); e.rise < 0) {
+      if (exchange const e = propose(bits); e.rise < 0 && keeps_order(e)) {
         apply(at, e);
       }
     }
+  }
+
+  /// True for an exchange inside a step, or of sequences whose weights differ by less than a part in `like_part`.
+  [[nodiscard]] bool keeps_order(exchange const& e) const {
+    std::size_t const pools = factor_.size() / steps_;
+    return pool_of_[e.out] / pools == pool_of_[e.in] / pools ||
+           weight_[e.out] - weight_[e.in] <= weight_[e.out] / like_part;
   }
 
   /// True when no placement can be cheaper by more than a part in `close_part`.
