@@ -27,9 +27,9 @@ TEST_CASE("a pool has a program for each pass") {
   CHECK(&plan.of(libra::pass::backward) == &plan.backward);
 }
 
-TEST_CASE("defaults: one wave, arranged, bf16 activations and fp32 sums") {
+TEST_CASE("defaults: waves by pool, arranged, bf16 activations and fp32 sums") {
   libra::plan_options const options;
-  CHECK(options.waves == 1);
+  CHECK(options.waves == 0);
   CHECK(options.arrange);
   CHECK(options.width == libra::element_bytes{2, 4, 4});
 }

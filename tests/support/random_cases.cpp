@@ -97,13 +97,14 @@ batch_plan planning_case::plan() const { return scheduler_of(*this).plan(lengths
 
 std::string planning_case::describe() const {
   attention_shape const& s = options.shape;
-  std::string text =
-      message("seed ", seed, ", ", kind, ": window ", layout.window_tokens, ", dp ", layout.dp, ", cp ", layout.cp,
-              ", pool ", layout.pool, ", micro_steps ", layout.micro_steps, ", heads ", s.q_heads, '/', s.kv_heads,
-              " of ", s.head_dim, ", mask ", static_cast<int>(s.mask.kind), " width ", s.mask.width_tokens, ", waves ",
-              options.waves, ", arrange ", static_cast<int>(options.arrange), ", home ", static_cast<int>(options.home),
-              ", overlong ", static_cast<int>(when_overlong), ", ", name_in(pack.policy), ' ', name_in(place.policy),
-              ' ', name_in(dispatch.policy), ' ', name_in(cost.policy), ", lengths");
+  std::string text = message(
+      "seed ", seed, ", ", kind, ": window ", layout.window_tokens, ", dp ", layout.dp, ", cp ", layout.cp, ", pool ",
+      layout.pool, ", micro_steps ", layout.micro_steps, ", heads ", s.q_heads, '/', s.kv_heads, " of ", s.head_dim,
+      ", mask ", static_cast<int>(s.mask.kind), " width ", s.mask.width_tokens, ", waves ", options.waves, ", arrange ",
+      static_cast<int>(options.arrange), ", home ", static_cast<int>(options.home), ", ranks_per_node ",
+      options.links.ranks_per_node, ", relay ", static_cast<int>(options.relay), ", spread_bytes ",
+      options.spread_bytes, ", overlong ", static_cast<int>(when_overlong), ", ", name_in(pack.policy), ' ',
+      name_in(place.policy), ' ', name_in(dispatch.policy), ' ', name_in(cost.policy), ", lengths");
   for (std::int64_t const length : lengths) {
     text += message(' ', length);
   }
@@ -130,7 +131,7 @@ planning_case random_case(std::uint64_t seed, case_limits const& limits) {
       bits.below(4) == 0 ? bits.between(1, std::min<std::int64_t>(most, 9)) : bits.between(1, most);
   c.when_overlong = static_cast<overlong>(bits.below(3));
   c.options.shape = random_shape(bits, c.layout.window_tokens);
-  c.options.waves = static_cast<std::int32_t>(bits.between(1, 4));
+  c.options.waves = static_cast<std::int32_t>(bits.between(0, 4));
   c.options.arrange = bits.below(3) != 0;
   c.pack.policy = choose<decltype(c.pack.policy)>(bits);
   std::visit([&](auto& p) { p.when_overlong = c.when_overlong; }, c.pack.policy);
@@ -143,6 +144,9 @@ planning_case random_case(std::uint64_t seed, case_limits const& limits) {
     } while (c.layout.cp % rings->head_ranks != 0);
   }
   c.options.home = bits.below(3) == 0 ? sharding::zigzag : sharding::contiguous;
+  c.options.links.ranks_per_node = bits.below(2) == 0 ? 8 : static_cast<std::int32_t>(bits.between(1, 5));
+  c.options.relay = bits.below(5) != 0;
+  c.options.spread_bytes = bits.below(3) == 0 ? plan_options{}.spread_bytes : bits.between(0, 4000);
   c.lengths = random_lengths(bits, c);
   return c;
 }

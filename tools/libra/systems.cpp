@@ -18,8 +18,8 @@ constexpr std::array all{
     system_description{"pooled", "bounded pools, placed over the global batch; tiles spread over each pool"},
 };
 
-/// Batches of remote tiles that a gathering system may overlap its exchange with.
-constexpr std::array waves{1, 2, 4, 8};
+/// Batches of remote tiles that a gathering system may overlap its exchange with; 0: as the planner finds best.
+constexpr std::array waves{0, 1, 4, 16};
 
 configuration with(configuration config, std::string_view placer, std::string_view dispatcher, std::int32_t pool) {
   config.policies.placer = placer;
@@ -32,7 +32,7 @@ configuration with(configuration config, std::string_view placer, std::string_vi
 std::vector<system_setting> each_wave(configuration const& base) {
   std::vector<system_setting> settings;
   for (std::int32_t const w : waves) {
-    settings.push_back({base, fmt::format("waves {}", w)});
+    settings.push_back({base, w == 0 ? "waves by pool" : fmt::format("waves {}", w)});
     settings.back().config.planning.waves = w;
   }
   return settings;

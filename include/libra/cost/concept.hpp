@@ -16,6 +16,12 @@ concept cost_model = std::copy_constructible<Cost> && requires(Cost const& cost,
   { cost(tile) } -> std::same_as<work>;
 };
 
+/// A cost model that may count time: `counts_picoseconds()` says whether it does, so that work compares with exchanges.
+template <class Cost>
+concept timing_cost_model = cost_model<Cost> && requires(Cost const& cost) {
+  { cost.counts_picoseconds() } -> std::convertible_to<bool>;
+};
+
 namespace archetype {
 
 /// The least that satisfies `cost_model`.

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -88,11 +87,11 @@ class node_balance {
     std::int64_t sent{};
     std::int64_t received{};
   };
-  /// What crosses the network: at the ports of home ranks, which hold what they hold, and of nodes that help, whose
-  /// ranks share evenly.
+  /// What crosses the network. A node's ranks share evenly, whoever holds the rows, since neighbours carry what is too
+  /// much for a port; only sums of gradients enter through the ports of their home ranks.
   struct crossings {
-    std::vector<traffic> homes;    ///< by rank
-    std::vector<traffic> helpers;  ///< by node
+    std::vector<traffic> nodes;
+    std::vector<std::int64_t> sums;  ///< received, by rank
   };
 
   [[nodiscard]] std::int32_t ranks_of(std::size_t node) const {
@@ -108,8 +107,8 @@ class node_balance {
     auto const nodes = static_cast<std::size_t>(nodes_.nodes());
     pieces_.assign(nodes, {});
     own_.assign(nodes, 0);
-    stays_.homes.assign(static_cast<std::size_t>(batch_.ranks()), {});
-    stays_.helpers.assign(nodes, {});
+    stays_.nodes.assign(nodes, {});
+    stays_.sums.assign(static_cast<std::size_t>(batch_.ranks()), 0);
     for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
       segment_id const id(s);
       piece next{id, {}, 0, 0};
@@ -173,6 +172,7 @@ class node_balance {
       if (nodes_.of(home) != helper) {
         std::int64_t const count = part.size() * kv_heads;
         add(all, home, helper, count * bytes_.key_out, count * bytes_.key_back);
+        all.sums[home.index()] += count * bytes_.key_back;
       }
     });
   }
@@ -182,9 +182,9 @@ class node_balance {
       add(all, home, helper, count * bytes_.row_out, count * bytes_.row_back);
     });
   }
-  static void add(crossings& all, rank_id home, std::int32_t helper, std::int64_t out, std::int64_t back) {
-    traffic& from = all.homes[home.index()];
-    traffic& to = all.helpers[static_cast<std::size_t>(helper)];
+  void add(crossings& all, rank_id home, std::int32_t helper, std::int64_t out, std::int64_t back) const {
+    traffic& from = all.nodes[static_cast<std::size_t>(nodes_.of(home))];
+    traffic& to = all.nodes[static_cast<std::size_t>(helper)];
     from.sent += out;
     to.received += out;
     to.sent += back;
@@ -296,25 +296,25 @@ class node_balance {
       }
       std::int64_t const ranks = std::max(1, ranks_of(n));
       result.computing_ps = std::max(result.computing_ps, ceil_div(work, int128{ranks}));
-      traffic const helping = moved.helpers[n];
-      std::int64_t busiest = 0;
+      traffic const& node = moved.nodes[n];
+      std::int64_t busiest = std::max(node.sent, node.received) / ranks;
       for (std::int32_t r = nodes_.first(static_cast<std::int32_t>(n));
            r < nodes_.first(static_cast<std::int32_t>(n) + 1); ++r) {
-        traffic const& home = moved.homes[static_cast<std::size_t>(r)];
-        busiest = std::max({busiest, home.sent + helping.sent / ranks, home.received + helping.received / ranks});
+        busiest = std::max(busiest, moved.sums[static_cast<std::size_t>(r)]);
       }
       result.exchange_ps = std::max(result.exchange_ps, ceil_div(int128{busiest} * picoseconds_per_second,
                                                                  int128{links_.network_bytes_per_second}));
     }
-    // An exchange hides behind computing but for its first and last round, and ports are never all busy.
-    result.total_ps = std::max(result.computing_ps, result.exchange_ps) + result.exchange_ps / 2;
+    // The first and the last round hide behind nothing, and ports are never all busy: as simulated pools have it, half
+    // of a short exchange shows, and three quarters of the shorter where both take as long.
+    int128 const shorter = std::min(result.computing_ps, result.exchange_ps);
+    int128 const longer = std::max(result.computing_ps, result.exchange_ps);
+    result.total_ps = longer + shorter / 2 + (longer > 0 ? shorter * shorter / longer / 4 : 0);
   }
 
   /// Only a cost model that counts time can be compared with one.
   [[nodiscard]] bool limited_by_exchange(trial const& t) const {
-    if constexpr (requires {
-                    { work_.cost().counts_picoseconds() } -> std::convertible_to<bool>;
-                  }) {
+    if constexpr (timing_cost_model<Cost>) {
       return work_.cost().counts_picoseconds() && t.exchange_ps > t.computing_ps / 8;
     } else {
       return false;

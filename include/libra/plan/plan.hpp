@@ -28,10 +28,14 @@ struct plan_options {
   sharding home{sharding::contiguous};
   /// Order the segments of a pack so that short ones do not straddle shards.
   bool arrange{true};
-  /// Batches that a rank's remote tiles are cut into; the inputs of one travel while another is computed.
-  std::int32_t waves{1};
+  /// Batches that a rank's remote tiles are cut into; the inputs of one travel while another is computed. 0: as many as
+  /// `wave_count` finds best for a pool and pass.
+  std::int32_t waves{0};
   /// Pass keys, values and their gradients on inside a node, so that they cross to it once.
   bool relay{true};
+  /// By how many bytes of a round a rank's network port has to exceed the mean of its node before neighbours carry the
+  /// surplus.
+  std::int64_t spread_bytes{std::int64_t{1} << 20};
 };
 
 /// Errors: `input_error` naming the first option that cannot be used.
@@ -39,7 +43,8 @@ constexpr void validate(plan_options const& options) {
   validate(options.shape);
   validate(options.links);
   validate(options.width);
-  require(options.waves >= 1, "waves is ", options.waves, ", expected at least 1");
+  require(options.waves >= 0, "waves is ", options.waves, ", expected at least 0");
+  require(options.spread_bytes >= 0, "spread_bytes is ", options.spread_bytes, ", expected at least 0");
 }
 
 /// Packing and placement of a list: what every rank of the job knows alike.

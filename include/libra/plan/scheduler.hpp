@@ -10,6 +10,7 @@
 #include <libra/plan/certify.hpp>
 #include <libra/plan/hashing.hpp>
 #include <libra/plan/plan.hpp>
+#include <libra/plan/wave_count.hpp>
 #include <libra/pool/concept.hpp>
 #include <libra/program/lowering.hpp>
 
@@ -101,13 +102,17 @@ class scheduler {
     result.pool = g;
     result.batch = batch_of(batch, m, g);
     result.dispatch = dispatch_(result.batch, cost_, batch.options.links);
-    lowering_options const options{.width = batch.options.width,
-                                   .waves = batch.options.waves,
-                                   .flow = result.dispatch.flow,
-                                   .ranks_per_node = batch.options.relay ? batch.options.links.ranks_per_node : 0,
-                                   .groups_apart = result.dispatch.ranks_per_exchange <= batch.layout.cp};
-    result.forward = lower(result.batch, result.dispatch.forward, pass::forward, options);
-    result.backward = lower(result.batch, result.dispatch.backward, pass::backward, options);
+    auto const options = [&](pass p) -> lowering_options {
+      return {.width = batch.options.width,
+              .waves = batch.options.waves > 0 ? batch.options.waves
+                                               : wave_count(result.batch, cost_, batch.options.links, p),
+              .flow = result.dispatch.flow,
+              .ranks_per_node = batch.options.relay ? batch.options.links.ranks_per_node : 0,
+              .spread_bytes = batch.options.spread_bytes,
+              .groups_apart = result.dispatch.ranks_per_exchange <= batch.layout.cp};
+    };
+    result.forward = lower(result.batch, result.dispatch.forward, pass::forward, options(pass::forward));
+    result.backward = lower(result.batch, result.dispatch.backward, pass::backward, options(pass::backward));
     return result;
   }
 
@@ -131,7 +136,7 @@ class scheduler {
     add_to(h, options.links);
     add_to(h, options.width);
     h.add(options.arrange).add(options.waves).add(static_cast<std::uint8_t>(options.home));
-    h.add(options.relay);
+    h.add(options.relay).add(options.spread_bytes);
     h.add(policy_name(pack_))
         .add(policy_name(pools_))
         .add(policy_name(place_))

@@ -48,7 +48,10 @@ class gather_lowering {
       sums_of_[pool_.gradients.sums[s].at.index()].push_back(s);
       late_ = late_ || pool_.gradients.sums[s].round == pool_.waves;
     }
-    list_fetch_rounds(grouped);
+    pool_.row_moves = row_router(batch, pool_.nodes, grouped, direction, options.width, options.spread_bytes)(
+        pool_.waves, pool_.keys, pool_.gradients);
+    late_ = late_ || std::ranges::any_of(pool_.row_moves[static_cast<std::size_t>(pool_.waves)], &row_move::relayed_back);
+    list_fetch_rounds();
     home_ = list_home_tasks(batch, direction);
     op_kind const attend = pool_.backward() ? op_kind::attend_backward : op_kind::attend;
     for (std::size_t r = 0; r < grouped.size(); ++r) {
@@ -77,9 +80,9 @@ class gather_lowering {
 
  private:
   /// Which rounds of fetch bring something to anyone, and for each rank the last that its waves need.
-  void list_fetch_rounds(std::vector<rank_tiles> const& grouped) {
+  void list_fetch_rounds() {
     rounds_.assign(static_cast<std::size_t>(fetch_rounds(pool_.waves)), false);
-    after_.assign(grouped.size(),
+    after_.assign(static_cast<std::size_t>(pool_.batch.ranks()),
                   std::vector<std::int32_t>(static_cast<std::size_t>(wave_numbers{pool_.waves}.count()), -1));
     auto const need = [&](rank_id r, std::int32_t wave, std::int32_t round) {
       rounds_[static_cast<std::size_t>(round)] = true;
@@ -92,14 +95,11 @@ class gather_lowering {
         need(m.to, m.wave, m.round);
       }
     }
-    for (rank_tiles const& work : grouped) {
-      for (tile_ref const& t : work.tiles) {
-        if (!t.rows_home) {
-          pool_.batch.for_each_home(t.what.segment, {t.what.q_begin, t.what.q_end},
-                                    [&](rank_id home, row_range, std::int64_t) {
-                                      bool const near = pool_.nodes.of(home) == pool_.nodes.of(t.what.rank);
-                                      need(t.what.rank, t.wave, near ? near_round(t.wave) : network_round(t.wave));
-                                    });
+    for (std::int32_t w = 1; w <= pool_.waves; ++w) {
+      for (row_move const& m : pool_.row_moves[static_cast<std::size_t>(w)]) {
+        need(m.rank, w, m.near ? near_round(w) : network_round(w));
+        if (m.relayed_out()) {
+          rounds_[static_cast<std::size_t>(near_round(w))] = true;
         }
       }
     }

@@ -19,6 +19,9 @@ struct lowering_options {
   /// Ranks that share a node, as `topology` numbers them: what several of them need crosses to it once and is passed on
   /// inside. 0: every rank is sent what it needs from home.
   std::int32_t ranks_per_node{0};
+  /// By how many bytes of a round a rank's network port has to exceed the mean of its node before neighbours carry the
+  /// surplus.
+  std::int64_t spread_bytes{std::int64_t{1} << 20};
   /// Nothing may pass through a rank of another group.
   bool groups_apart{false};
 };

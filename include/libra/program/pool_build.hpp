@@ -6,6 +6,7 @@
 #include <libra/program/memory_plan.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/program/panels.hpp>
+#include <libra/program/row_routes.hpp>
 #include <libra/program/skeleton.hpp>
 
 #include <array>
@@ -45,6 +46,8 @@ struct pool_build {
   std::vector<rank_build> ranks{};
   key_routes keys{};
   gradient_routes gradients{};
+  /// Shape: `[waves + 3]`, by the wave of the tile.
+  std::vector<std::vector<row_move>> row_moves{};
 
   [[nodiscard]] bool backward() const noexcept { return direction == pass::backward; }
   [[nodiscard]] std::int64_t row_bytes(tensor t) const noexcept { return wire_row_bytes(t, batch.shape, width); }

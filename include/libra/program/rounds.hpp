@@ -15,17 +15,7 @@ namespace libra::detail {
 /// Writes the exchanges of a pass, round by round. Pre: memory is planned.
 class round_writer {
  public:
-  explicit round_writer(pool_build& pool) : pool_(pool) {
-    rows_by_wave_.resize(static_cast<std::size_t>(wave_numbers{pool.waves}.count()));
-    for (std::size_t r = 0; r < pool.ranks.size(); ++r) {
-      std::vector<tile_ref> const& tiles = pool.ranks[r].work.tiles;
-      for (std::size_t i = 0; i < tiles.size(); ++i) {
-        if (!tiles[i].rows_home) {
-          rows_by_wave_[static_cast<std::size_t>(tiles[i].wave)].emplace_back(r, i);
-        }
-      }
-    }
-  }
+  explicit round_writer(pool_build& pool) : pool_(pool) {}
 
   void operator()() {
     std::size_t next = 0;
@@ -62,8 +52,8 @@ class round_writer {
     round moved(pool_.ranks.size());
     std::int32_t const wave = f / 2 + 1;
     if (wave <= pool_.waves) {
-      for (auto const& [r, i] : rows_by_wave_[static_cast<std::size_t>(wave)]) {
-        fetch_rows(moved, r, i, f == near_round(wave));
+      for (row_move const& m : pool_.row_moves[static_cast<std::size_t>(wave)]) {
+        fetch_rows(moved, m, f == near_round(wave));
       }
     }
     for (; next < pool_.keys.moves.size() && pool_.keys.moves[next].round == f; ++next) {
@@ -72,20 +62,35 @@ class round_writer {
     close(moved, &skeleton::fetch, f);
   }
 
-  /// Brings a tile's rows from their homes in the own node, or from the others.
-  void fetch_rows(round& moved, std::size_t r, std::size_t i, bool near) const {
-    rank_build const& rank = pool_.ranks[r];
-    tile const& t = rank.work.tiles[i].what;
-    for (tensor const x : row_inputs(pool_.direction)) {
-      std::size_t const block = rank.blocks[i][static_cast<std::size_t>(x)];
-      pool_.batch.for_each_home(
-          t.segment, {t.q_begin, t.q_end}, [&](rank_id home, row_range tokens, std::int64_t local) {
-            if ((pool_.nodes.of(home) == pool_.nodes.of(t.rank)) == near) {
-              moved.move({x, t.segment, t.head_begin, t.head_end, tokens}, home, location::home(local), rank_id(r),
-                         pool_.in_block(rank, x, block, tokens.begin - t.q_begin, t.head_end - t.head_begin));
-            }
-          });
+  /// Brings a tile's rows from their home: inside the node first, also to where they leave it.
+  void fetch_rows(round& moved, row_move const& m, bool inside) const {
+    if (inside ? !m.near && !m.relayed_out() : m.near) {
+      return;
     }
+    for (tensor const x : row_inputs(pool_.direction)) {
+      bool const out = inside && !m.near;
+      bool const relayed = m.relayed_out() && !inside;
+      moved.move(region_of(m, x), relayed ? m.exit : m.home,
+                 relayed ? relay_block(m, m.exit, x) : location::home(m.local), out ? m.exit : m.rank,
+                 out ? relay_block(m, m.exit, x) : tile_block(m, x));
+    }
+  }
+
+  [[nodiscard]] region region_of(row_move const& m, tensor x) const {
+    tile const& t = tile_of(m);
+    return {x, t.segment, t.head_begin, t.head_end, m.tokens};
+  }
+  [[nodiscard]] tile const& tile_of(row_move const& m) const {
+    return pool_.ranks[m.rank.index()].work.tiles[m.tile].what;
+  }
+  [[nodiscard]] location tile_block(row_move const& m, tensor x) const {
+    rank_build const& rank = pool_.ranks[m.rank.index()];
+    tile const& t = tile_of(m);
+    return pool_.in_block(rank, x, rank.blocks[m.tile][static_cast<std::size_t>(x)], m.tokens.begin - t.q_begin,
+                          t.head_end - t.head_begin);
+  }
+  [[nodiscard]] location relay_block(row_move const& m, rank_id by, tensor x) const {
+    return pool_.in_block(pool_.ranks[by.index()], x, m.blocks[static_cast<std::size_t>(x)], 0);
   }
 
   void move_keys(round& moved, key_move const& m) const {
@@ -112,8 +117,15 @@ class round_writer {
 
   void deliver(std::int32_t d) {
     round moved(pool_.ranks.size());
-    for (auto const& [r, i] : rows_by_wave_[static_cast<std::size_t>(d)]) {
-      return_rows(moved, r, i);
+    for (row_move const& m : pool_.row_moves[static_cast<std::size_t>(d - 1)]) {
+      if (m.relayed_back()) {
+        for (tensor const x : row_outputs(pool_.direction)) {
+          moved.move(region_of(m, x), m.entry, relay_block(m, m.entry, x), m.home, location::home(m.local));
+        }
+      }
+    }
+    if (d <= pool_.waves) {
+      return_rows(moved, d);
     }
     for (; next_sum_ < sums_.size() && sums_[next_sum_]->round == d; ++next_sum_) {
       collect(moved, *sums_[next_sum_]);
@@ -124,17 +136,12 @@ class round_writer {
     close(moved, &skeleton::deliver, d);
   }
 
-  void return_rows(round& moved, std::size_t r, std::size_t i) const {
-    rank_build const& rank = pool_.ranks[r];
-    tile const& t = rank.work.tiles[i].what;
-    for (tensor const x : row_outputs(pool_.direction)) {
-      std::size_t const block = rank.blocks[i][static_cast<std::size_t>(x)];
-      pool_.batch.for_each_home(
-          t.segment, {t.q_begin, t.q_end}, [&](rank_id home, row_range tokens, std::int64_t local) {
-            moved.move({x, t.segment, t.head_begin, t.head_end, tokens}, rank_id(r),
-                       pool_.in_block(rank, x, block, tokens.begin - t.q_begin, t.head_end - t.head_begin), home,
-                       location::home(local));
-          });
+  void return_rows(round& moved, std::int32_t wave) const {
+    for (row_move const& m : pool_.row_moves[static_cast<std::size_t>(wave)]) {
+      for (tensor const x : row_outputs(pool_.direction)) {
+        moved.move(region_of(m, x), m.rank, tile_block(m, x), m.entry,
+                   m.relayed_back() ? relay_block(m, m.entry, x) : location::home(m.local));
+      }
     }
   }
 
@@ -200,8 +207,6 @@ class round_writer {
 
  private:
   pool_build& pool_;
-  /// Shape: `[waves + 3]`. (rank, tile) of the tiles whose rows travel.
-  std::vector<std::vector<std::pair<std::size_t, std::size_t>>> rows_by_wave_;
   std::vector<node_sum const*> sums_;
   std::vector<std::pair<rank_id, gradient_piece const*>> pieces_;
   std::size_t next_sum_{};

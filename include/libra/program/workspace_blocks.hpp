@@ -29,6 +29,7 @@ class block_planner {
                                       op(rank.steps.fetch, t.round + 1));
       }
     }
+    add_relayed_rows();
     add_received();
     for (rank_build& rank : pool_.ranks) {
       rank.memory.place(op_order(rank.steps.ops));
@@ -66,6 +67,30 @@ class block_planner {
       for (tensor const x : row_outputs(pool_.direction)) {
         rank.blocks[i][static_cast<std::size_t>(x)] =
             rank.memory.add(rows * pool_.row_bytes(x), attend, op(rank.steps.deliver, t.wave));
+      }
+    }
+  }
+
+  /// Rows that pass through a neighbour of their home wait there for the round after.
+  void add_relayed_rows() {
+    for (std::int32_t w = 1; w <= pool_.waves; ++w) {
+      for (row_move& m : pool_.row_moves[static_cast<std::size_t>(w)]) {
+        tile const& t = pool_.ranks[m.rank.index()].work.tiles[m.tile].what;
+        std::int64_t const rows = m.tokens.size() * (t.head_end - t.head_begin);
+        if (m.relayed_out()) {
+          rank_build& exit = pool_.ranks[m.exit.index()];
+          for (tensor const x : row_inputs(pool_.direction)) {
+            m.blocks[static_cast<std::size_t>(x)] = exit.memory.add(
+                rows * pool_.row_bytes(x), op(exit.steps.fetch, near_round(w)), op(exit.steps.fetch, network_round(w)));
+          }
+        }
+        if (m.relayed_back()) {
+          rank_build& entry = pool_.ranks[m.entry.index()];
+          for (tensor const x : row_outputs(pool_.direction)) {
+            m.blocks[static_cast<std::size_t>(x)] =
+                entry.memory.add(rows * pool_.row_bytes(x), op(entry.steps.deliver, w), op(entry.steps.deliver, w + 1));
+          }
+        }
       }
     }
   }
