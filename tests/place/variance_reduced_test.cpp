@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <type_traits>
 #include <vector>
@@ -37,7 +38,7 @@ TEST_CASE("by hand: the outliers share a step, so that the other step is light")
   CHECK(achieved(p, variance_reduced{}(p.work, p.layout, p.pools)) == (101 + 2) * 2);
 }
 
-TEST_CASE("permutes each global batch, and refining never makes it worse") {
+TEST_CASE("permutes each global batch, and refining makes it worse by a part in 500 at most") {
   libra::random_bits bits(15);
   for (int i = 0; i < 1000; ++i) {
     placing const p = libra::test::random_placing(bits, 9, 4);
@@ -46,7 +47,7 @@ TEST_CASE("permutes each global batch, and refining never makes it worse") {
     placement const refined = variance_reduced{}(p.work, p.layout, p.pools);
     REQUIRE(libra::test::is_permutation_of_batches(p, levelled.at));
     REQUIRE(libra::test::is_permutation_of_batches(p, refined.at));
-    REQUIRE(achieved(p, refined) <= achieved(p, levelled));
+    REQUIRE(achieved(p, refined) * 500 <= achieved(p, levelled) * 501);
     REQUIRE(refined.dp == p.layout.dp);
     REQUIRE(refined.micro_steps == p.layout.micro_steps);
   }
@@ -119,6 +120,40 @@ placing long_tailed(libra::random_bits& bits) {
     p.work.push_back(bits.below(16) == 0 ? bits.between(2000, 7000) : bits.between(200, 400));
   }
   return p;
+}
+
+TEST_CASE("heavy sequences are not scattered over light steps") {
+  libra::random_bits bits(19);
+  int128 found = 0;
+  int128 sorted = 0;
+  for (int i = 0; i < 20; ++i) {
+    placing p;
+    p.layout = {.window_tokens = 10, .dp = 16, .cp = 1, .pool = 4, .micro_steps = 4};
+    p.pools = libra::fixed_size{}(p.layout, {});
+    for (int s = 0; s < 64; ++s) {
+      p.work.push_back(s == 0 ? 100'000 : bits.between(1, 100) * bits.between(1, 100));
+    }
+    placement const placed = variance_reduced{}(p.work, p.layout, p.pools);
+    std::vector<std::vector<int128>> steps(4);
+    std::vector<int128> rest;
+    for (std::int32_t m = 0; m < 4; ++m) {
+      for (libra::sequence_id const s : placed.step(libra::micro_step_id(m))) {
+        steps[static_cast<std::size_t>(m)].push_back(p.work[s.index()]);
+      }
+      std::ranges::sort(steps[static_cast<std::size_t>(m)], std::greater{});
+    }
+    for (std::vector<int128> const& step : steps) {
+      if (step.front() < 100'000) {
+        found += step.front();
+        rest.insert(rest.end(), step.begin(), step.end());
+      }
+    }
+    std::ranges::sort(rest, std::greater{});
+    for (std::size_t first = 0; first < rest.size(); first += 16) {
+      sorted += rest[first];
+    }
+  }
+  CHECK(found * 100 <= sorted * 110);
 }
 
 TEST_CASE("where pools wait for each other at the end only, their sums over the batch are even") {

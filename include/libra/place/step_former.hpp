@@ -32,8 +32,9 @@ class step_former {
         dp_(static_cast<std::size_t>(l.dp)),
         steps_(static_cast<std::size_t>(l.micro_steps)) {}
 
-  /// Replaces the packed order of one global batch by the cheapest of the candidates through so many pipeline stages.
-  void place(std::span<sequence_id> batch, std::int32_t stages = 1) {
+  /// Replaces the packed order of one global batch by the cheapest of the candidates through so many pipeline stages;
+  /// of those that cost at most `slack_percent` more, by that whose steps are of the most like weights.
+  void place(std::span<sequence_id> batch, std::int32_t stages = 1, std::int32_t slack_percent = 0) {
     order_.assign(batch.begin(), batch.end());
     sort_heaviest_first(order_, work_);
     sums_.assign(1, 0);
@@ -44,8 +45,8 @@ class step_former {
     for (std::int32_t const excess : excess_percent) {
       trial_.resize(batch.size());
       int128 const cost = try_excess(excess, stages);
-      if (!least || cost < *least) {
-        least = cost;
+      if (!least || cost * 100 < *least * (100 + slack_percent)) {
+        least = least ? std::min(*least, cost) : cost;
         std::ranges::copy(trial_, batch.begin());
       }
       if (steps_ == 1) {

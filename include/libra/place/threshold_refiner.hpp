@@ -77,6 +77,14 @@ class threshold_refiner {
     }
   }
 
+  /// The first part of `refine`: only exchanges that keep sequences of like weight in the same step.
+  void level(std::span<sequence_id> at, std::int64_t moves) {
+    if (factor_.size() >= 2) {
+      load(at);
+      descend(at, moves);
+    }
+  }
+
  private:
   static constexpr std::uint64_t seed = 2026;
   static constexpr std::int64_t first_part = 16;  ///< of a step's mean cost: the first threshold

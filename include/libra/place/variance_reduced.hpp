@@ -43,6 +43,9 @@ struct variance_reduced {
   }
 
  private:
+  /// What steps of like weight may cost more before they are levelled.
+  static constexpr std::int32_t like_percent = 2;
+
   template <template <class> class Levels>
   [[nodiscard]] placement place(std::span<int128 const> work, layout const& l, pool_partition const& pools) const {
     placement placed = packed_order(work.size(), l, pools);
@@ -67,9 +70,42 @@ struct variance_reduced {
         std::ranges::copy(even, at.begin());
       }
       refiner.refine(at, moves);
+      if (moves > 0 && goal.sync == synchronisation::layer && goal.stages == 1 && l.micro_steps > 2) {
+        gather_likes(at, moves, work, l, pools, refiner);
+      }
       order_steps(at, work, pools);
     }
     return placed;
+  }
+
+  /// Forms the steps anew but the heaviest, where the refiner's exchanges have scattered heavy sequences over light
+  /// steps: what is then computed elsewhere has to travel. Kept unless it costs a part in 500 more.
+  template <class Refiner>
+  static void gather_likes(std::span<sequence_id> at, std::int64_t moves, std::span<int128 const> work, layout const& l,
+                           pool_partition const& pools, Refiner& refiner) {
+    auto const dp = static_cast<std::size_t>(l.dp);
+    std::size_t heaviest = 0;
+    int128 most = -1;
+    for (std::size_t m = 0; m * dp < at.size(); ++m) {
+      int128 sum = 0;
+      for (sequence_id const s : at.subspan(m * dp, dp)) {
+        sum += work[s.index()];
+      }
+      heaviest = sum > most ? m : heaviest;
+      most = std::max(most, sum);
+    }
+    std::vector<sequence_id> gathered(at.begin(), at.end());
+    std::rotate(gathered.begin(), gathered.begin() + static_cast<std::ptrdiff_t>(heaviest * dp),
+                gathered.begin() + static_cast<std::ptrdiff_t>((heaviest + 1) * dp));
+    std::span<sequence_id> const rest = std::span(gathered).subspan(dp);
+    layout fewer = l;
+    --fewer.micro_steps;
+    step_former(work, fewer, pools).place(rest, 1, like_percent);
+    threshold_refiner<layer_levels>(work, pools, static_cast<std::size_t>(fewer.micro_steps)).level(rest, moves);
+    int128 const now = refiner.cost_of(at);
+    if (refiner.cost_of(gathered) <= now + now / 500) {
+      std::ranges::copy(gathered, at.begin());
+    }
   }
 
   /// Gives each pool number an even share of the batch, longest first, and spreads it over the steps likewise.
