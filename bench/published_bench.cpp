@@ -129,10 +129,13 @@ void each_size(benchmark::internal::Benchmark* b) {
     b->Args({ranks, 1});
   }
 }
+/// 0: as many waves as the planner finds best.
 void each_size_and_waves(benchmark::internal::Benchmark* b) {
   each_size(b);
-  for (std::int64_t const ranks : {8, 16, 32, 64}) {
-    b->Args({ranks, 2});
+  for (std::int64_t const waves : {2, 0}) {
+    for (std::int64_t const ranks : {8, 16, 32, 64}) {
+      b->Args({ranks, waves});
+    }
   }
 }
 
