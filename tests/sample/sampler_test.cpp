@@ -187,7 +187,7 @@ TEST_CASE("a layout, an option or a place that there is not") {
   wrong.pool = 5;
   CHECK_THROWS_AS(static_cast<void>(sampler(span_lengths(list()), placed(), wrong)), libra::input_error);
   libra::sampler_options options;
-  options.planning.waves = 0;
+  options.planning.waves = -1;
   CHECK_THROWS_AS(static_cast<void>(sampler(span_lengths(list()), placed(), small, options)), libra::input_error);
   sampler samples(span_lengths(list()), placed(), small);
   auto const batch = samples.next();
