@@ -52,7 +52,8 @@ struct planned {
 };
 
 TEST_CASE("work is the largest rank's of every micro-step, over the mean of the sequences that are placed") {
-  plan_report const report = planned<libra::ulysses>(1).report();
+  planned<libra::ulysses> const plan(1);
+  plan_report const report = plan.report();
   // Causal pairs: 5050 and 1830 + 820; 5050 and 2 x 1275.
   CHECK(report.dispatched_over_mean() == doctest::Approx((5050.0 + 5050.0) / ((5050 + 2650 + 5050 + 2550) / 2.0)));
   CHECK(report.local_token_share() == 1.0);
@@ -84,7 +85,8 @@ TEST_CASE("bytes and memory are the largest of all pools, shares are of all rows
   CHECK(report.local_token_share() ==
         doctest::Approx(static_cast<double>(all.local_rows) / static_cast<double>(all.rows)));
   CHECK(report.local_token_share() < 1.0);
-  CHECK(report.dispatched_over_mean() < planned<libra::ulysses>(1).report().dispatched_over_mean());
+  planned<libra::ulysses> const apart(1);
+  CHECK(report.dispatched_over_mean() < apart.report().dispatched_over_mean());
   CHECK(report.max_ranks_per_exchange() == 2);
 }
 
