@@ -11,6 +11,7 @@
 #include <benchmark/benchmark.h>
 
 #ifdef LIBRA_WITH_DNNL
+#include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #endif
 
@@ -165,8 +166,10 @@ void count(benchmark::State& state, double flop_per_iteration) {
 }
 
 #ifdef LIBRA_WITH_DNNL
-/// scores = q k^T, then o = scores v, without mask and softmax: what a GEMM library makes of attention's products.
+/// scores = q k^T, then o = scores v, without mask and softmax: what a GEMM library makes of attention's products, on
+/// one thread too.
 void gemm(benchmark::State& state) {
+  omp_set_num_threads(1);
   segment s{.length = state.range(0), .heads = 1, .head_dim = static_cast<std::int32_t>(state.range(1))};
   std::int64_t const n = s.length;
   std::int64_t const d = s.head_dim;

@@ -402,6 +402,60 @@ void check_fingerprint() {
 }
 
 template <class Ranks>
+void check_placement() {
+  std::int32_t const ranks = std::min(4, Ranks::most_ranks());
+  if (ranks < 2) {
+    return;
+  }
+  stopwatch const watch;
+  libra::placement_fingerprint const ours{{1, 2}, {3, 4}, {5, 6}, {7, 8}};
+  libra::placement_fingerprint other = ours;
+  other.packing.low += 1;
+  auto const thrown = what_ranks_throw<Ranks>(ranks, [&](typename Ranks::backend& parts) {
+    libra::agree(parts.transport(), ours);
+    libra::agree(parts.transport(), parts.transport().rank() == rank_id(ranks - 1) ? other : ours);
+  });
+  std::string const expected =
+      libra::message("run: plans differ: the placement's fingerprint is ", to_hex(ours.combined()), " on rank 0 and ",
+                     to_hex(other.combined()), " on rank ", ranks - 1, ", which differ first in packing");
+  for (std::int32_t r = 0; r < ranks; ++r) {
+    CHECK((!Ranks::here(ranks, rank_id(r)) || thrown[static_cast<std::size_t>(r)] == expected));
+  }
+  CHECK(watch.seconds() < bounded_seconds);
+}
+
+template <class Ranks>
+void check_refusals() {
+  struct refusal {
+    libra::attention_options options;
+    char const* what;
+  };
+  std::int32_t const ranks = std::min(4, Ranks::most_ranks());
+  auto const p = plan(busy_batch(ranks), libra::pooled{}, {.width = kernel_of<Ranks>::width, .waves = 1});
+  for (refusal const& asked : {refusal{{.dropout = 0.5F}, "dropout is 0.500000, expected 0"},
+                               refusal{{.logit_soft_cap = 50.0F}, "logit_soft_cap is 50.000000, expected 0"},
+                               refusal{{.attention_sinks = true}, "attention_sinks is true, expected false"},
+                               refusal{{.alibi = true}, "alibi is true, expected false"}}) {
+    CAPTURE(asked.what);
+    stopwatch const watch;
+    auto const thrown = what_ranks_throw<Ranks>(ranks, [&](typename Ranks::backend& parts) {
+      bool const asks = parts.transport().rank() == rank_id(ranks - 1);
+      libra::pooled_attention attention(parts, p, asks ? asked.options : libra::attention_options{});
+      attention.agree();
+    });
+    for (std::int32_t r = 0; r < ranks; ++r) {
+      if (!Ranks::here(ranks, rank_id(r))) {
+        continue;
+      }
+      std::string const& what = thrown[static_cast<std::size_t>(r)];
+      CHECK(what == libra::message(r == ranks - 1 ? "input: " : libra::message("run: rank ", ranks - 1, " failed: "),
+                                   asked.what, ": libra's attention is without it"));
+    }
+    CHECK(watch.seconds() < bounded_seconds);
+  }
+}
+
+template <class Ranks>
 void check_arguments() {
   std::int32_t const ranks = std::min(4, Ranks::most_ranks());
   stopwatch const watch;
@@ -465,6 +519,8 @@ void check_failure() {
   TEST_CASE(#Ranks ": results equal the reference; o, lse and dq to the bit whatever the plan") { conformance::check_results<Ranks>(); } \
   TEST_CASE(#Ranks ": the same plan gives the same bits again") { conformance::check_repetition<Ranks>(); } \
   TEST_CASE(#Ranks ": ranks whose plans differ all say so") { conformance::check_fingerprint<Ranks>(); } \
+  TEST_CASE(#Ranks ": ranks whose placements differ all say so") { conformance::check_placement<Ranks>(); } \
+  TEST_CASE(#Ranks ": what is not supported is refused by name, and every rank hears of it") { conformance::check_refusals<Ranks>(); } \
   TEST_CASE(#Ranks ": a rank with wrong arguments makes every rank throw") { conformance::check_arguments<Ranks>(); } \
   TEST_CASE(#Ranks ": a kernel that throws makes every rank throw its message") { conformance::check_failure<Ranks>(); }
 // clang-format on

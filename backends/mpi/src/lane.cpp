@@ -64,14 +64,16 @@ void unpack_rows(std::byte const*& from, mutable_rows const& rows) {
 }
 
 /// Bytes of a round's messages by peer: `with.regions` and `with.bytes` become what each has to hold.
-template <class Item, class PeerOf>
-void measure(surroundings& with, std::span<Item const> items, PeerOf peer_of, std::string const& round) {
+///
+/// `name_of_round()` is only called for an error: a name is an allocation.
+template <class Item, class PeerOf, class NameOfRound>
+void measure(surroundings& with, std::span<Item const> items, PeerOf peer_of, NameOfRound name_of_round) {
   std::ranges::fill(with.regions, 0);
   std::ranges::fill(with.bytes, 0);
   for (Item const& item : items) {
     rank_id const peer = peer_of(item);
     if (peer.value < 0 || peer.value >= with.ranks) {
-      throw run_error(libra::message(round, ": rank ", with.rank, " exchanges with rank ", peer.value,
+      throw run_error(libra::message(name_of_round(), ": rank ", with.rank, " exchanges with rank ", peer.value,
                                      " in a group of ", with.ranks));
     }
     ++with.regions[peer.index()];
@@ -144,7 +146,7 @@ std::int64_t lane::open(surroundings& with, std::int32_t round, std::span<outgoi
 }
 
 void lane::post_receives(surroundings& with, std::span<incoming const> receives) {
-  measure(with, receives, [](incoming const& i) { return i.from; }, name_of_round());
+  measure(with, receives, [](incoming const& i) { return i.from; }, [&] { return name_of_round(); });
   lay_out(with, in_);
   for_each_peer(with, [&](std::int32_t peer) {
     message const m{peer, with.at[static_cast<std::size_t>(peer)], with.bytes[static_cast<std::size_t>(peer)]};
@@ -156,7 +158,7 @@ void lane::post_receives(surroundings& with, std::span<incoming const> receives)
 }
 
 void lane::post_sends(surroundings& with, std::span<outgoing const> sends) {
-  measure(with, sends, [](outgoing const& o) { return o.to; }, name_of_round());
+  measure(with, sends, [](outgoing const& o) { return o.to; }, [&] { return name_of_round(); });
   lay_out(with, out_);
   for_each_peer(with, [&](std::int32_t peer) {
     auto const p = static_cast<std::size_t>(peer);

@@ -1,3 +1,3 @@
-#include <libra/version.hpp>
+#include <libra/host/instruction_set.hpp>
 
-int main() { return libra::version.empty() ? 1 : 0; }
+int main() { return libra::host::instruction_set().empty() ? 1 : 0; }
