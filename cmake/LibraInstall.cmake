@@ -30,6 +30,6 @@ function(libra_install_package)
     VERSION ${PROJECT_VERSION}
     COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/libraConfig.cmake ${PROJECT_BINARY_DIR}/libraConfigVersion.cmake
-                ${PROJECT_SOURCE_DIR}/cmake/FindLibcsv.cmake
+                ${PROJECT_SOURCE_DIR}/cmake/FindLibcsv.cmake ${PROJECT_SOURCE_DIR}/cmake/FindNCCL.cmake
           DESTINATION ${LIBRA_INSTALL_CMAKEDIR})
 endfunction()

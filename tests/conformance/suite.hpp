@@ -25,6 +25,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -182,6 +183,25 @@ inline double largest(std::span<home_tensors<double> const> ranks, tensor t) {
   return most;
 }
 
+/// The largest errors so far, over the largest value: of whole rows, and of systems that combine partial results.
+/// Shape: `[2][tensor_count]`.
+template <class Ranks>
+inline std::array<std::array<double, libra::tensor_count>, 2> errors_seen{};
+
+/// Prints them where LIBRA_SHOW_ERRORS is set: the figures of docs/cuda.md.
+template <class Ranks>
+void show_errors() {
+  if (std::getenv("LIBRA_SHOW_ERRORS") == nullptr) {
+    return;
+  }
+  for (std::size_t parts = 0; parts < 2; ++parts) {
+    for (tensor const t : results) {
+      std::string const what = libra::message(parts == 0 ? "whole rows, " : "rings, ", name_of(t));
+      MESSAGE(what, ": ", errors_seen<Ranks>[parts][static_cast<std::size_t>(t)]);
+    }
+  }
+}
+
 /// A case with what must come out.
 template <class Ranks>
 struct expectation {
@@ -208,11 +228,15 @@ struct expectation {
         if constexpr (requires { Ranks::part_tolerance; }) {
           allowed = bitwise ? allowed : Ranks::part_tolerance;
         }
-        double const bound = allowed.of(t) * std::max(1.0, largest(exact, t));
+        double const most = std::max(1.0, largest(exact, t));
         double const rounding = t == tensor::lse ? 0.0 : unit_roundoff<element_of<Ranks>>;
+        double& seen = errors_seen<Ranks>[bitwise ? 0 : 1][static_cast<std::size_t>(t)];
         CHECK(first_wrong(got[r], t, [&](std::size_t i, float x) {
                 double const expected = of(exact[r], t)[i];
-                return !(std::abs(static_cast<double>(x) - expected) <= bound + rounding * std::abs(expected));
+                double const error =
+                    (std::abs(static_cast<double>(x) - expected) - rounding * std::abs(expected)) / most;
+                seen = std::max(seen, error);
+                return !(error <= allowed.of(t));
               }) == "");
         if (bitwise && t != tensor::dk && t != tensor::dv) {
           CHECK(first_wrong(got[r], t, [&](std::size_t i, float x) { return x != of(bits[r], t)[i]; }) == "");
@@ -357,6 +381,7 @@ void check_results() {
     check_rings(expected, libra::usp{});
     check_rings(expected, libra::usp{batch.home.cp % 2 == 0 ? 2 : 1});
   }
+  show_errors<Ranks>();
 }
 
 template <class Ranks>

@@ -184,6 +184,15 @@ TEST_CASE("an op that waits for what comes later is refused by name") {
   CHECK(seen.what.find("(attend) waits for 99 ops of queue deliver") != std::string::npos);
 }
 
+TEST_CASE("a head_dim or elements that no kernel computes are an error before anything is launched") {
+  auto const odd = mutated([](pool_plan& p) { p.batch.shape.head_dim = 20; });
+  CHECK_THROWS_WITH_AS(run_seed(odd, 0), doctest::Contains("head_dim is 20"), libra::input_error);
+  auto const narrow =
+      conformance::plan(busy_plan()->batch, libra::pooled{}, {.width = libra::element_bytes{2, 4, 4}, .waves = 2});
+  CHECK_THROWS_WITH_AS(run_seed(narrow, 0), doctest::Contains("plan is for elements of 2, 4 and 4 bytes"),
+                       libra::input_error);
+}
+
 TEST_CASE("a region beyond the planned workspace is an error before anything is launched") {
   auto const plan = mutated([](pool_plan& p) {
     for (libra::program& of : p.forward.ranks) {

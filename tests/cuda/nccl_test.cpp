@@ -96,6 +96,87 @@ TEST_CASE("ranks that do not come to join are not waited for beyond the timeout"
   CHECK(cuda_double::objects_alive() == 0);
 }
 
+TEST_CASE("ranks that do not come to split are not waited for beyond the timeout") {
+  cuda_double::reset({.seed = 4});
+  ncclUniqueId const id = cuda::communicator::make_id();
+  {
+    std::vector<std::jthread> threads;
+    for (std::int32_t r = 0; r < 2; ++r) {
+      threads.emplace_back([id, r] {
+        cuda::communicator world(id, 2, r);
+        if (r == 0) {
+          CHECK_THROWS_WITH_AS(static_cast<void>(cuda::communicator::split(world.get(), 0, r,
+                                                                           {.timeout = std::chrono::milliseconds(20)})),
+                               doctest::Contains("ncclCommSplit failed: no answer (other ranks did not come within 20 ms"),
+                               cuda::error);
+        }
+        world.abort();
+      });
+    }
+  }
+  CHECK(cuda_double::objects_alive() == 0);
+  CHECK_THROWS_WITH_AS(static_cast<void>(cuda::communicator::split(nullptr, 0, 0)), "the communicator to split is null",
+                       libra::input_error);
+}
+
+TEST_CASE("a pool of the trainer's own communicator leaves it to the trainer") {
+  cuda_double::reset({.seed = 6});
+  auto const plan = small_plan();
+  ncclUniqueId const id = cuda::communicator::make_id();
+  {
+    std::vector<std::jthread> threads;
+    for (std::int32_t r = 0; r < rank_count; ++r) {
+      threads.emplace_back([&, r] {
+        cuda::device_scope const device(r);
+        cuda::communicator const trainers(id, rank_count, r);
+        {
+          auto deliver = cuda::communicator::split(trainers.get(), 0, r);
+          ranks::backend parts(cuda::communicator::refer_to(trainers.get()), std::move(deliver), r);
+          libra::pooled_attention attention(parts, plan);
+          ranks::device_call c(parts, plan->batch, attention.rank());
+          attention.forward(c.forward());
+          attention.backward(c.backward());
+          static_cast<void>(c.results_as_float());
+        }
+        // Still there, and still good for a split, which all its ranks take part in.
+        CHECK(trainers.size() == rank_count);
+        CHECK(cuda::communicator::split(trainers.get(), 0, r).size() == rank_count);
+      });
+    }
+  }
+  CHECK(cuda_double::finding() == "");
+  CHECK(cuda_double::objects_alive() == 0);
+  CHECK_THROWS_WITH_AS(static_cast<void>(cuda::communicator::refer_to(nullptr)), "the communicator to refer to is null",
+                       libra::input_error);
+}
+
+TEST_CASE("an error that NCCL reports while a rank waits for nothing ends both communicators, and every call says so") {
+  cuda_double::reset({.seed = 7});
+  ncclUniqueId const id = cuda::communicator::make_id();
+  {
+    cuda::communicator fetch(id, 1, 0);
+    auto deliver = cuda::communicator::split(fetch.get(), 0, 0);
+    ranks::backend parts(std::move(fetch), std::move(deliver), 0);
+    parts.synchronize();
+    cuda_double::break_connections();
+    std::string what;
+    for (auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+         what.empty() && std::chrono::steady_clock::now() < end;
+         std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+      try {
+        parts.synchronize();
+      } catch (libra::run_error const& e) {
+        what = e.what();
+      }
+    }
+    CAPTURE(what);
+    CHECK(what.starts_with("rank 0: NCCL failed: "));
+    CHECK(what.find("remote process exited") != std::string::npos);
+    CHECK_THROWS_WITH_AS(parts.synchronize(), what.c_str(), libra::run_error);
+  }
+  CHECK(cuda_double::objects_alive() == 0);
+}
+
 TEST_CASE("a rank that dies makes every other rank throw within the timeout, naming a round") {
   cuda_double::reset({.seed = 5});
   auto const began = std::chrono::steady_clock::now();

@@ -21,6 +21,9 @@ void reset(settings const& wanted);
 /// calls of the runtime fail.
 [[nodiscard]] std::string finding();
 
+/// Every communicator reports from now on that it has lost another rank.
+void break_connections();
+
 /// Streams, events, allocations and communicators that have not been destroyed, after all queued work has run.
 [[nodiscard]] std::size_t objects_alive();
 

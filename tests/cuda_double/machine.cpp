@@ -17,6 +17,14 @@ constexpr std::align_val_t alignment{256};
 
 machine& machine::instance() {
   static machine only;
+  // Of programs that are not tests themselves.
+  static bool const first = [] {
+    if (char const* const devices = std::getenv("LIBRA_DOUBLE_DEVICES")) {
+      only.now.devices = std::atoi(devices);
+    }
+    return true;
+  }();
+  static_cast<void>(first);
   return only;
 }
 

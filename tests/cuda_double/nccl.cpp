@@ -28,6 +28,7 @@ struct member {
   std::shared_ptr<world> in;  ///< null until all have joined
   int rank{};
   bool aborted{};
+  bool splitting{};  ///< until all ranks of the world split it
   ncclResult_t error{ncclSuccess};
 };
 
@@ -50,7 +51,9 @@ struct split_call {
   int color{};
   int key{};
   int rank{};
+  std::shared_ptr<member> of;
   std::shared_ptr<member> result;
+  ncclComm_t* place{};  ///< written when all have called, as NCCL does
 };
 
 struct world {
@@ -62,6 +65,7 @@ struct world {
 
 std::map<std::string, std::shared_ptr<world>> joining;
 std::uint64_t next_id = 0;
+std::vector<std::weak_ptr<member>> members;
 
 void join(std::shared_ptr<world> const& in, std::shared_ptr<member> const& self) {
   in->waiting.push_back(self);
@@ -174,10 +178,24 @@ namespace {
 
 ncclComm* make_communicator(machine& m, std::shared_ptr<member> const& self) {
   ++m.communicators;
+  members.push_back(self);
   return new ncclComm{self};
 }
 
 }  // namespace
+
+namespace cuda_double {
+
+void break_connections() {
+  auto held = machine::instance().hold();
+  for (auto const& each : members) {
+    if (auto const self = each.lock()) {
+      self->error = ncclRemoteError;
+    }
+  }
+}
+
+}  // namespace cuda_double
 
 extern "C" {
 
@@ -245,8 +263,9 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* resu
     }
     world& of = *comm->self->in;
     auto const self = std::make_shared<member>();
-    of.splits.push_back({color, key, comm->self->rank, self});
-    *result = color == NCCL_SPLIT_NOCOLOR ? nullptr : make_communicator(m, self);
+    comm->self->splitting = true;
+    of.splits.push_back({color, key, comm->self->rank, comm->self, self, result});
+    *result = nullptr;
     if (of.splits.size() == static_cast<std::size_t>(of.size)) {
       auto calls = std::exchange(of.splits, {});
       std::ranges::sort(calls, {}, [](split_call const& c) { return std::tuple(c.color, c.key, c.rank); });
@@ -255,6 +274,8 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* resu
         auto& in = made[c.color];
         in = in ? in : std::make_shared<world>();
         c.result->rank = in->size++;
+        c.of->splitting = false;
+        *c.place = c.color == NCCL_SPLIT_NOCOLOR ? nullptr : make_communicator(m, c.result);
       }
       for (split_call const& c : calls) {
         join(made[c.color], c.result);
@@ -267,9 +288,9 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* resu
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* result) {
   return guarded([&](machine&, auto&) {
-    *result = comm->self->error != ncclSuccess ? comm->self->error
-              : comm->self->in == nullptr      ? ncclInProgress
-                                               : ncclSuccess;
+    *result = comm->self->error != ncclSuccess                     ? comm->self->error
+              : comm->self->in == nullptr || comm->self->splitting ? ncclInProgress
+                                                                   : ncclSuccess;
     return ncclSuccess;
   });
 }
@@ -294,6 +315,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
         std::erase_if(queue.sends, is_mine);
         std::erase_if(queue.receives, is_mine);
       }
+      std::erase_if(comm->self->in->splits, [&](split_call const& c) { return c.of == comm->self; });
     }
     --m.communicators;
     delete comm;

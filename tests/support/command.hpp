@@ -36,10 +36,12 @@ struct command_result {
   return std::string(root) + '/' + path;
 }
 
-/// Runs the built command with these arguments and this standard input.
-[[nodiscard]] inline command_result run_libra(std::vector<std::string> const& arguments, std::string_view input = {}) {
-  char const* const command = std::getenv("LIBRA_COMMAND");
-  if (command == nullptr) throw std::runtime_error("LIBRA_COMMAND is not set: run this test through ctest");
+/// Runs the built command with these arguments and this standard input: the one that `variable` of the environment
+/// names.
+[[nodiscard]] inline command_result run_libra(std::vector<std::string> const& arguments, std::string_view input = {},
+                                              std::string const& variable = "LIBRA_COMMAND") {
+  char const* const command = std::getenv(variable.c_str());
+  if (command == nullptr) throw std::runtime_error(variable + " is not set: run this test through ctest");
   auto const in_quotes = [](std::string const& text) {
     std::string quoted = "'";
     for (char const c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -24,7 +24,6 @@ namespace libra::tools {
 namespace {
 
 using clock = std::chrono::steady_clock;
-using backend = cuda::peer_backend<float>;
 
 constexpr std::array inputs{tensor::q, tensor::k, tensor::v, tensor::d_o};
 constexpr std::array results{tensor::o, tensor::lse, tensor::dq, tensor::dk, tensor::dv};
@@ -119,13 +118,15 @@ struct rank_result {
   host::rank_tensors tensors;
 };
 
-[[nodiscard]] rank_result run_rank(backend& parts, std::shared_ptr<pool_plan const> const& plan,
-                                   host::attention_run_options const& options, clock::time_point origin) {
+/// `meet` waits for all ranks that begin together.
+template <class Backend, class Meet>
+[[nodiscard]] rank_result run_rank(Backend& parts, std::shared_ptr<pool_plan const> const& plan,
+                                   host::attention_run_options const& options, clock::time_point origin, Meet meet) {
   rank_result result;
   pooled_attention attention(parts, plan, {.softmax_scale = options.softmax_scale});
   device_tensors const t(plan->batch, attention.rank(), options.seed, parts.in().compute());
   attention.agree();
-  parts.transport().gather({}, {});
+  meet();
   double const began = std::chrono::duration<double>(clock::now() - origin).count();
   device_timeline observer(parts.in());
   result.times[0] = clock::now();
@@ -133,7 +134,7 @@ struct rank_result {
                     observer);
   parts.synchronize();
   result.times[1] = clock::now();
-  parts.transport().gather({}, {});
+  meet();
   result.times[2] = clock::now();
   attention.backward({.q = t[tensor::q],
                       .k = t[tensor::k],
@@ -169,6 +170,14 @@ void charge_idle_time(std::vector<op_time>& ops) {
   }
 }
 
+[[nodiscard]] double seconds_of_computing(std::span<op_time const> ops) {
+  double busy = 0;
+  for (op_time const& o : ops) {
+    busy += o.on == queue::compute ? o.end_seconds - o.start_seconds : 0;
+  }
+  return busy;
+}
+
 [[nodiscard]] double slowest(std::span<rank_result const> ranks, std::size_t begin) {
   auto first = ranks.front().times[begin];
   auto last = ranks.front().times[begin + 1];
@@ -182,6 +191,7 @@ void charge_idle_time(std::vector<op_time>& ops) {
 }  // namespace
 
 bool has_cuda() noexcept { return true; }
+std::int32_t cuda_devices() noexcept { return cuda::device_count(); }
 
 void require_cuda_device() {
   require(cuda::device_count() > 0, "--backend is cuda, but CUDA finds no device on this machine, expected host");
@@ -195,19 +205,15 @@ host::attention_run run_on_cuda(host::pool_plans pools, host::attention_run_opti
     std::vector<rank_result> ranks(static_cast<std::size_t>(plan->batch.ranks()));
     cuda::peer_group group(plan->batch.ranks());
     run_ranks(group, [&](rank_id rank) {
-      backend parts(group, rank);
-      ranks[rank.index()] = run_rank(parts, plan, options, origin);
+      cuda::peer_backend<float> parts(group, rank);
+      ranks[rank.index()] = run_rank(parts, plan, options, origin, [&] { parts.transport().gather({}, {}); });
     });
     run.forward_seconds = std::max(run.forward_seconds, slowest(ranks, 0));
     run.backward_seconds = std::max(run.backward_seconds, slowest(ranks, 2));
     for (rank_result& r : ranks) {
       charge_idle_time(r.ops);
-      double busy = 0;
-      for (op_time const& o : r.ops) {
-        busy += o.on == queue::compute ? o.end_seconds - o.start_seconds : 0;
-      }
       all.insert(all.end(), r.ops.begin(), r.ops.end());
-      run.busy_seconds.push_back(busy);
+      run.busy_seconds.push_back(seconds_of_computing(r.ops));
       run.ops.push_back(std::move(r.ops));
       run.tensors.push_back(std::move(r.tensors));
     }
@@ -217,6 +223,32 @@ host::attention_run run_on_cuda(host::pool_plans pools, host::attention_run_opti
   return run;
 }
 
+host::measured_rank run_on_own_device(std::shared_ptr<pool_plan const> const& plan, cuda_process const& process,
+                                      host::attention_run_options const& options) {
+  require(process.processes_here <= cuda_devices(), "--backend is cuda, with ", process.processes_here,
+          " processes on this machine, on which CUDA finds ", cuda_devices(), " devices, expected one for each");
+  auto const origin = clock::now();
+  cuda::device_scope const device(process.here);
+  ncclUniqueId id{};
+  if (process.rank == 0) {
+    id = cuda::communicator::make_id();
+  }
+  process.share(std::as_writable_bytes(std::span(&id, 1)));
+  cuda::communicator_options const limits{.timeout = options.timeout};
+  cuda::communicator fetch(id, process.ranks, process.rank, limits);
+  auto deliver = cuda::communicator::split(fetch.get(), 0, process.rank, limits);
+  cuda::nccl_backend<float> parts(std::move(fetch), std::move(deliver), process.here, limits);
+  rank_result r = run_rank(parts, plan, options, origin, process.meet);
+  charge_idle_time(r.ops);
+  auto const seconds = [&](std::size_t i) { return std::chrono::duration<double>(r.times[i] - origin).count(); };
+  double const busy = seconds_of_computing(r.ops);
+  return {.forward = {seconds(0), seconds(1)},
+          .backward = {seconds(2), seconds(3)},
+          .busy_seconds = busy,
+          .ops = std::move(r.ops),
+          .tensors = std::move(r.tensors)};
+}
+
 }  // namespace libra::tools
 
 #else
@@ -224,12 +256,19 @@ host::attention_run run_on_cuda(host::pool_plans pools, host::attention_run_opti
 namespace libra::tools {
 
 bool has_cuda() noexcept { return false; }
+std::int32_t cuda_devices() noexcept { return 0; }
 
 void require_cuda_device() {
   throw input_error("--backend is cuda, which this libra was built without, expected host");
 }
 
 host::attention_run run_on_cuda(host::pool_plans, host::attention_run_options const&) {
+  require_cuda_device();
+  return {};
+}
+
+host::measured_rank run_on_own_device(std::shared_ptr<pool_plan const> const&, cuda_process const&,
+                                      host::attention_run_options const&) {
   require_cuda_device();
   return {};
 }

@@ -1,5 +1,7 @@
 #include "mpi_job.hpp"
 
+#include "cuda_run.hpp"
+
 #include <libra/core/error.hpp>
 #include <libra/run/agreement.hpp>
 
@@ -23,6 +25,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <memory>
+#include <span>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -167,8 +171,34 @@ void mpi_job::agree(placement_fingerprint const& mine, host::attention_run_optio
   libra::agree(everyone, mine);
 }
 
-host::attention_run mpi_job::run(host::pool_plans pools, host::attention_run_options const& options) const {
-  return mpi::run_attention(pools, MPI_COMM_WORLD, options);
+host::attention_run mpi_job::run(host::pool_plans pools, host::attention_run_options const& options,
+                                 bool devices) const {
+  if (!devices) {
+    return mpi::run_attention(pools, MPI_COMM_WORLD, options);
+  }
+  MPI_Comm machine = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
+  int here = 0;
+  MPI_Comm_rank(machine, &here);
+  int const processes_here = mpi::size_of(machine);
+  MPI_Comm_free(&machine);
+  return mpi::run_attention(pools, MPI_COMM_WORLD, options,
+                            [&](mpi::transport& everyone, MPI_Comm pool, std::shared_ptr<pool_plan const> const& plan) {
+                              int rank = 0;
+                              MPI_Comm_rank(pool, &rank);
+                              return run_on_own_device(plan,
+                                                       {.rank = rank,
+                                                        .ranks = mpi::size_of(pool),
+                                                        .here = here,
+                                                        .processes_here = processes_here,
+                                                        .share =
+                                                            [&](std::span<std::byte> bytes) {
+                                                              MPI_Bcast(bytes.data(), static_cast<int>(bytes.size()),
+                                                                        MPI_BYTE, 0, pool);
+                                                            },
+                                                        .meet = [&] { everyone.gather({}, {}); }},
+                                                       options);
+                            });
 }
 
 #else
@@ -178,7 +208,7 @@ mpi_job::mpi_job(std::vector<std::string> const&, std::int32_t) {
 }
 mpi_job::~mpi_job() = default;
 void mpi_job::agree(placement_fingerprint const&, host::attention_run_options const&) const {}
-host::attention_run mpi_job::run(host::pool_plans, host::attention_run_options const&) const { return {}; }
+host::attention_run mpi_job::run(host::pool_plans, host::attention_run_options const&, bool) const { return {}; }
 
 #endif
 

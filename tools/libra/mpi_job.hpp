@@ -44,8 +44,10 @@ class mpi_job {
 
   /// Errors: `run_error` naming two ranks whose placements differ.
   void agree(placement_fingerprint const& mine, host::attention_run_options const& options) const;
-  /// As `mpi::run_attention`.
-  [[nodiscard]] host::attention_run run(host::pool_plans pools, host::attention_run_options const& options) const;
+  /// As `mpi::run_attention`; with `devices` every process computes on a CUDA device of its own, and pools are joined
+  /// by NCCL.
+  [[nodiscard]] host::attention_run run(host::pool_plans pools, host::attention_run_options const& options,
+                                        bool devices) const;
 
  private:
   int thrown_before_{std::uncaught_exceptions()};

@@ -42,6 +42,7 @@ struct run_configuration {
   std::vector<std::string_view> systems;
   std::int32_t micro_step{};
   std::string_view backend;
+  bool processes{};  ///< one per rank
   host::attention_run_options options;
   bool traced{};
 };
@@ -118,7 +119,7 @@ std::optional<executed> execute(std::vector<step_plans> const& plans, run_config
   std::vector<host::attention_run> results;
   progress bar("executing and checking", static_cast<std::int64_t>(plans.size()) + 1);
   for (step_plans const& plan : plans) {
-    results.push_back(job                     ? job->run(plan, run.options)
+    results.push_back(job                     ? job->run(plan, run.options, run.backend == "cuda")
                       : run.backend == "cuda" ? run_on_cuda(plan, run.options)
                                               : host::run_attention(plan, run.options));
     bar.advance();
@@ -165,8 +166,10 @@ std::string tables(prepared_plan const& plan, run_configuration const& run, run_
   text_table table("<>>>>>>>>>");
   table.line(fmt::format("Micro-step {} of {}: {} in {}, {} as {} ({})", report.micro_step,
                          plan.batch.placement.steps(), counted(tokens, "token"), counted(l.dp, "sequence"),
-                         counted(l.ranks(), "rank"), run.backend == "mpi" ? "processes" : "threads",
-                         run.backend == "cuda" ? "on one CUDA device" : host::instruction_set()));
+                         counted(l.ranks(), "rank"), run.processes ? "processes" : "threads",
+                         run.backend != "cuda" ? host::instruction_set()
+                         : run.processes       ? "a CUDA device each"
+                                               : "on one CUDA device"));
   table.line("");
   table.row(
       {"system", "forward", "backward", "both", "skew", "sent", "overlap", "error o, lse", "dq, dk, dv", "check"});
@@ -192,8 +195,9 @@ outcome run_command::run() const {
   constexpr std::int64_t most_seconds = 1'000'000;
   run_configuration chosen;
   chosen.backend = backends[parse_choice("--backend", running.backend, backends)];
-  bool const processes = chosen.backend == "mpi";
-  require(!processes || has_mpi(), "--backend is mpi, which this libra was built without, expected host");
+  require(chosen.backend != "mpi" || has_mpi(), "--backend is mpi, which this libra was built without, expected host");
+  // Ranks of several devices are processes; those of one device are threads of this one.
+  bool const several_devices = chosen.backend == "cuda" && has_mpi() && (in_mpi_job() || cuda_devices() > 1);
   if (chosen.backend == "cuda") {
     require_cuda_device();
   }
@@ -207,7 +211,7 @@ outcome run_command::run() const {
 
   configuration config = resolve(planning, chosen.shrink);
   config.planning.width = host::kernel::width;
-  if (processes && std::ranges::find(input.lengths, "-") != input.lengths.end()) {
+  if ((chosen.backend == "mpi" || several_devices) && std::ranges::find(input.lengths, "-") != input.lengths.end()) {
     require(!in_mpi_job(), "LENGTHS is -, expected a file: mpirun passes standard input to one process only");
     keep_standard_input();
   }
@@ -220,12 +224,13 @@ outcome run_command::run() const {
   }
   require_memory(plan, plans, chosen.micro_step);
   auto const ranks = static_cast<std::int32_t>(plan.batch.layout.ranks());
-  if (processes && !in_mpi_job()) {
+  chosen.processes = chosen.backend == "mpi" || (several_devices && (in_mpi_job() || ranks <= cuda_devices()));
+  if (chosen.processes && !in_mpi_job()) {
     return relaunch(typed, ranks);
   }
 
   std::optional<mpi_job> job;
-  if (processes) {
+  if (chosen.processes) {
     job.emplace(typed, ranks);
     job->agree(plan.batch.fingerprint, chosen.options);
   }

@@ -6,7 +6,8 @@ namespace libra::cuda::device {
 
 /// Bytes of shared memory of `attend_rows`.
 [[nodiscard]] constexpr std::size_t attend_shared_bytes(int head_dim) {
-  return static_cast<std::size_t>((own_rows + 2 * other_rows) * (head_dim + 1) + warps * other_rows) * sizeof(float);
+  return static_cast<std::size_t>((own_rows + 2 * other_rows) * (head_dim + 1) + warps * weights_per_warp(1)) *
+         sizeof(float);
 }
 
 /// A row's softmax so far, relative to its largest score, in units of log2.
@@ -67,7 +68,8 @@ attend_rows(call_parameters const* call, geometry g, tile_task const* tiles, std
   float* const keys = queries + own_rows * stride;
   float* const values = keys + other_rows * stride;
   int const warp = static_cast<int>(thread() / warp_threads);
-  float* const weights = values + other_rows * stride + warp * other_rows;
+  float* weights = values + other_rows * stride + warp * weights_per_warp(1);
+  int other_place = other_rows;
 
   operand const q = operand_of(*call, g, task, tensor::q);
   operand const k = operand_of(*call, g, task, tensor::k);
@@ -105,6 +107,8 @@ attend_rows(call_parameters const* call, geometry g, tile_task const* tiles, std
       float const shrink = exp2(state.largest - largest);
       state.largest = largest;
       state.total = multiply_add(state.total, shrink, warp_sum(weight));
+      weights += other_place;
+      other_place = -other_place;
       weights[lane()] = weight;
 #pragma unroll
       for (float& sum : state.sums) {
@@ -112,7 +116,6 @@ attend_rows(call_parameters const* call, geometry g, tile_task const* tiles, std
       }
       warp_barrier();
       add_weighted(weights, values, head_dim, state.sums);
-      warp_barrier();
     }
   }
 

@@ -7,13 +7,13 @@ namespace libra::cuda::device {
 
 /// Bytes of shared memory of `attend_backward_rows`.
 [[nodiscard]] constexpr std::size_t backward_rows_shared_bytes(int head_dim) {
-  return static_cast<std::size_t>((2 * own_rows + 2 * other_rows) * (head_dim + 1) + warps * other_rows) *
+  return static_cast<std::size_t>((2 * own_rows + 2 * other_rows) * (head_dim + 1) + warps * weights_per_warp(2)) *
          sizeof(float);
 }
 /// Bytes of shared memory of `attend_backward_keys`.
 [[nodiscard]] constexpr std::size_t backward_keys_shared_bytes(int head_dim) {
   return static_cast<std::size_t>((2 * own_rows + 2 * other_rows) * (head_dim + 1) + 2 * other_rows +
-                                  2 * warps * other_rows) *
+                                  warps * weights_per_warp(2)) *
          sizeof(float);
 }
 
@@ -21,6 +21,10 @@ namespace libra::cuda::device {
 LIBRA_DEVICE float probability(float score, float lse) { return exp2(smaller(score - lse, 0.0F)); }
 
 /// The gradient of queries: one block per 16 rows of one head of a tile. Determinism: as `attend_rows`.
+///
+/// The scores' gradients of a row add up to zero over all its keys, except that `delta = rowsum(d_o * o)` comes from an
+/// `o` that was rounded. Where a tile sees all keys of its rows, what they add up to is that error: dq is corrected by
+/// it, and delta is where it is read, before `attend_backward_keys` reads it.
 template <class Element>
 LIBRA_KERNEL(attention_threads)
 attend_backward_rows(call_parameters const* call, geometry g, tile_task const* tiles, std::int64_t const* ends,
@@ -34,7 +38,9 @@ attend_backward_rows(call_parameters const* call, geometry g, tile_task const* t
   float* const keys = gradients + own_rows * stride;
   float* const values = keys + other_rows * stride;
   int const warp = static_cast<int>(thread() / warp_threads);
-  float* const weights = values + other_rows * stride + warp * other_rows;
+  float* probabilities = values + other_rows * stride + warp * weights_per_warp(2);
+  int other_place = 2 * other_rows;
+  bool const sees_all = task.part == key_part::all;
 
   operand const k = operand_of(*call, g, task, tensor::k);
   operand const v = operand_of(*call, g, task, tensor::v);
@@ -48,6 +54,9 @@ attend_backward_rows(call_parameters const* call, geometry g, tile_task const* t
   std::int64_t const last_row = unit.first_row + own_rows < task.rows.end ? unit.first_row + own_rows : task.rows.end;
   row_range const seen = visible_keys(g.shape.mask, task, unit.first_row, last_row);
   float sums[rows_per_warp][most_channels]{};
+  float mean_keys[rows_per_warp][most_channels]{};  // weighted by the probabilities
+  float total_weight[rows_per_warp]{};
+  float total_probability[rows_per_warp]{};
   for (std::int64_t first = seen.begin / other_rows * other_rows; first < seen.end; first += other_rows) {
     block_barrier();
     load_rows<Element>(k, 0, first, task.keys.begin, task.keys.end, other_rows, head_dim, 1.0F, keys);
@@ -65,18 +74,27 @@ attend_backward_rows(call_parameters const* call, geometry g, tile_task const* t
       if (visible.end <= first || visible.begin >= first + other_rows) {
         continue;
       }
+      float p = 0.0F;
       float weight = 0.0F;
       if (key >= visible.begin && key < visible.end) {
         unsigned const at = lane() * static_cast<unsigned>(stride);
-        float const p = probability(dot(queries + own * stride, keys + at, head_dim),
-                                    *lse.at<float>(row - task.rows.begin, unit.head) * log2_e);
+        p = probability(dot(queries + own * stride, keys + at, head_dim),
+                        *lse.at<float>(row - task.rows.begin, unit.head) * log2_e);
         weight = p * (dot(gradients + own * stride, values + at, head_dim) -
                       *delta.at<float>(row - task.rows.begin, unit.head));
       }
+      probabilities += other_place;
+      other_place = -other_place;
+      float* const weights = probabilities + other_rows;
+      probabilities[lane()] = p;
       weights[lane()] = weight;
       warp_barrier();
       add_weighted(weights, keys, head_dim, sums[r]);
-      warp_barrier();
+      if (sees_all) {
+        add_weighted(probabilities, keys, head_dim, mean_keys[r]);
+        total_weight[r] += warp_sum(weight);
+        total_probability[r] += warp_sum(p);
+      }
     }
   }
 
@@ -87,12 +105,19 @@ attend_backward_rows(call_parameters const* call, geometry g, tile_task const* t
     if (row >= last_row) {
       continue;
     }
+    float error = 0.0F;  // of delta
+    if (sees_all && total_probability[r] > 0.0F) {
+      error = total_weight[r] / total_probability[r];
+      if (lane() == 0) {
+        *delta.at<float>(row - task.rows.begin, unit.head) += error;
+      }
+    }
     auto* const to = dq.at<Element>(row - task.rows.begin, unit.head);
 #pragma unroll
     for (int i = 0; i < most_channels; ++i) {
       int const channel = static_cast<int>(lane()) + i * static_cast<int>(warp_threads);
       if (channel < head_dim) {
-        float const mine = sums[r][i] * call->softmax_scale;
+        float const mine = multiply_add(-error, mean_keys[r][i], sums[r][i]) * call->softmax_scale;
         store(to + channel, task.part == key_part::next ? to_float(to[channel]) + mine : mine);
       }
     }
@@ -138,8 +163,8 @@ attend_backward_keys(call_parameters const* call, geometry g, tile_task const* t
   float* const row_lse = gradients + other_rows * stride;
   float* const row_delta = row_lse + other_rows;
   int const warp = static_cast<int>(thread() / warp_threads);
-  float* const probabilities = row_delta + other_rows + warp * 2 * other_rows;
-  float* const weights = probabilities + other_rows;
+  float* probabilities = row_delta + other_rows + warp * weights_per_warp(2);
+  int other_place = 2 * other_rows;
 
   float dk[rows_per_warp][most_channels]{};
   float dv[rows_per_warp][most_channels]{};
@@ -197,12 +222,14 @@ attend_backward_keys(call_parameters const* call, geometry g, tile_task const* t
             p = probability(dot(queries + at, keys + own * stride, head_dim), row_lse[lane()]);
             weight = p * (dot(gradients + at, values + own * stride, head_dim) - row_delta[lane()]);
           }
+          probabilities += other_place;
+          other_place = -other_place;
+          float* const weights = probabilities + other_rows;
           probabilities[lane()] = p;
           weights[lane()] = weight;
           warp_barrier();
           add_weighted(probabilities, gradients, head_dim, dv[r]);
           add_weighted(weights, queries, head_dim, dk[r]);
-          warp_barrier();
         }
       }
     }

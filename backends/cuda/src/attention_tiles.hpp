@@ -22,6 +22,10 @@ inline constexpr int most_channels = 256 / warp_threads;
 /// Floats from row to row in shared memory: odd, so that the lanes of a warp read from different banks.
 LIBRA_DEVICE int shared_stride(int head_dim) { return head_dim + 1; }
 
+/// Floats that a warp keeps for `rounds` lots of 32 weights, in two places in turn: what one row's round reads is not
+/// written again before the barrier of the next row's round, so that one barrier each is enough.
+[[nodiscard]] constexpr int weights_per_warp(int rounds) { return 2 * rounds * other_rows; }
+
 inline constexpr float log2_e = 1.4426950408889634F;
 inline constexpr float ln_2 = 0.6931471805599453F;
 

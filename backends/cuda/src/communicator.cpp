@@ -2,7 +2,11 @@
 
 #include <libra/core/error.hpp>
 
+#include <memory>
+#include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace libra::cuda {
 
@@ -14,6 +18,14 @@ namespace {
   config.minCTAs = 1;
   config.maxCTAs = options.max_ctas;
   return config;
+}
+
+/// NCCL writes where it was told to even when nobody waits any more.
+void keep_for_good(std::shared_ptr<ncclComm_t> place) {
+  static std::mutex guard;
+  static std::vector<std::shared_ptr<ncclComm_t>> all;
+  std::lock_guard const held(guard);
+  all.push_back(std::move(place));
 }
 
 }  // namespace
@@ -70,14 +82,26 @@ communicator communicator::split(ncclComm_t world, std::int32_t color, std::int3
                                  communicator_options const& options) {
   require(world != nullptr, "the communicator to split is null");
   ncclConfig_t config = configure(options);
-  ncclComm_t made = nullptr;
-  check(ncclCommSplit(world, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &made, &config), "ncclCommSplit");
+  auto made = std::make_shared<ncclComm_t>(nullptr);
   communicator result;
-  settle(world, "ncclCommSplit", options.timeout);
-  if (made != nullptr) {
-    result.handle_.reset(made);
+  try {
+    check(ncclCommSplit(world, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, made.get(), &config), "ncclCommSplit");
+    settle(world, "ncclCommSplit", options.timeout);
+  } catch (...) {
+    keep_for_good(std::move(made));
+    throw;
+  }
+  if (*made != nullptr) {
+    result.handle_.reset(*made);
     result.settle_or_abort("ncclCommSplit", options.timeout);
   }
+  return result;
+}
+
+communicator communicator::refer_to(ncclComm_t theirs) {
+  require(theirs != nullptr, "the communicator to refer to is null");
+  communicator result;
+  result.handle_ = {theirs, release(false)};
   return result;
 }
 
@@ -99,6 +123,9 @@ void communicator::abort() noexcept {
 }
 
 void communicator::release::operator()(ncclComm_t c) const noexcept {
+  if (!owner) {
+    return;
+  }
   // Nothing is under way when an owner goes without a failure; should it be, nobody waits for it for long.
   constexpr auto patience = std::chrono::seconds(5);
   auto const end = std::chrono::steady_clock::now() + patience;

@@ -145,6 +145,9 @@ void check_tile(tile_task const& t, bool backward, bindings const& at) {
   if (backward) {
     std::ranges::for_each(backward_reads, read);
     std::ranges::for_each(backward_writes, write);
+    if (t.part == key_part::all) {
+      write(tensor::delta);  // corrected
+    }
   } else {
     std::ranges::for_each(forward_reads, read);
     std::ranges::for_each(forward_writes, write);

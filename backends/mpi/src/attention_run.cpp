@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -94,26 +95,36 @@ template <class T>
 
 }  // namespace
 
-host::attention_run run_attention(host::pool_plans pools, MPI_Comm ranks, host::attention_run_options const& options) {
+host::attention_run run_attention(host::pool_plans pools, MPI_Comm ranks, host::attention_run_options const& options,
+                                  rank_measure const& measure) {
   std::vector<std::size_t> const pool_of = pool_of_ranks(pools);
   require(static_cast<std::size_t>(size_of(ranks)) == pool_of.size(), "the plans are for ", pool_of.size(),
           " ranks, the communicator has ", size_of(ranks));
-  transport_options const patience{.timeout = options.timeout};
-  transport everyone(ranks, patience);
+  transport everyone(ranks, {.timeout = options.timeout});
   std::size_t const own = pool_of[everyone.rank().index()];
   communicator const pool = communicator::split(ranks, static_cast<int>(own));
-  backend parts(pool.get(), patience);
   try {
     everyone.gather({}, {});
-    measured_rank mine = host::measure_rank(everyone, parts, pools[own], options, host::rank_observer::clock::now());
+    measured_rank mine = measure(everyone, pool.get(), pools[own]);
     std::vector<measured_rank> all = collect(everyone, std::move(mine), pools, pool_of);
     return all.empty() ? host::attention_run{} : host::combine_ranks(pools, std::move(all));
   } catch (std::exception const& e) {
-    // Ranks of other pools wait for this one too.
-    everyone.abort(e.what());
-    parts.transport().abort(e.what());
+    everyone.abort(e.what());  // ranks of other pools wait for this one too
     throw;
   }
+}
+
+host::attention_run run_attention(host::pool_plans pools, MPI_Comm ranks, host::attention_run_options const& options) {
+  return run_attention(pools, ranks, options,
+                       [&](transport& everyone, MPI_Comm pool, std::shared_ptr<pool_plan const> const& plan) {
+                         backend parts(pool, {.timeout = options.timeout});
+                         try {
+                           return host::measure_rank(everyone, parts, plan, options, host::rank_observer::clock::now());
+                         } catch (std::exception const& e) {
+                           parts.transport().abort(e.what());
+                           throw;
+                         }
+                       });
 }
 
 }  // namespace libra::mpi

@@ -24,7 +24,8 @@ struct communicator_options {
   std::int32_t max_ctas{8};
 };
 
-/// A communicator of NCCL that this object owns. No call of it blocks for longer than the options allow.
+/// A communicator of NCCL: one that this object owns, or one that the trainer does. No call of it blocks for longer
+/// than the options allow.
 class communicator {
  public:
   /// What all ranks that join one communicator pass; made by one of them and brought to the others by the caller.
@@ -41,6 +42,13 @@ class communicator {
   [[nodiscard]] static communicator split(ncclComm_t world, std::int32_t color, std::int32_t key,
                                           communicator_options const& options = {});
 
+  /// The trainer's own, for as long as it lives: what goes with this object is the reference. `abort` is for good all
+  /// the same, as nothing else ends what hangs: the trainer must not use a communicator whose pool has failed.
+  ///
+  /// Pre: made without blocking (`ncclConfig_t::blocking` is 0); NCCL would wait for ranks that have died where no
+  /// watchdog reaches.
+  [[nodiscard]] static communicator refer_to(ncclComm_t theirs);
+
   [[nodiscard]] ncclComm_t get() const noexcept { return handle_.get(); }
   [[nodiscard]] std::int32_t size() const;
   [[nodiscard]] std::int32_t rank() const;
@@ -52,6 +60,9 @@ class communicator {
   void settle_or_abort(std::string_view call, std::chrono::milliseconds timeout);
 
   struct release {
+    bool owner;
+    release() noexcept : owner(true) {}
+    explicit release(bool owns) noexcept : owner(owns) {}
     void operator()(ncclComm_t c) const noexcept;
   };
   std::unique_ptr<std::remove_pointer_t<ncclComm_t>, release> handle_;
