@@ -1,4 +1,5 @@
 #include "fuzz_target.hpp"
+#include "resume.hpp"
 
 #include <libra/core/bytes.hpp>
 #include <libra/core/digest.hpp>
@@ -15,5 +16,6 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     libra::append_little_endian(bytes, sum.low);
     libra::sampler_state const state = libra::state_from_bytes(std::as_bytes(std::span(bytes)));
     libra::test::expect(to_bytes(state) == bytes);
+    libra::test::resume(state);
   });
 }

@@ -1,6 +1,8 @@
 #include <libra/io/file_content.hpp>
 #include <libra/io/megatron_index.hpp>
 #include <libra/io/npy.hpp>
+#include <libra/pack/in_order.hpp>
+#include <libra/sample/global_batch.hpp>
 
 #include <support/index_file.hpp>
 #include <support/shared_data.hpp>
@@ -8,10 +10,12 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using libra::megatron_index;
@@ -50,6 +54,29 @@ TEST_CASE("an index is read in place") {
   CHECK(index.document_begin(3) == 3);
   CHECK(index.token_type() == 4);
   CHECK(index.byte_of(2) == 42);
+}
+
+TEST_CASE("the bytes of an index are those that Megatron-LM writes") {
+  // Written out by hand after megatron/core/datasets/indexed_dataset.py: two documents of uint16, 300 and 2 tokens.
+  using namespace std::string_view_literals;
+  std::string const bytes(
+      "MMIDIDX\0\0"                         // magic
+      "\1\0\0\0\0\0\0\0"                    // version
+      "\x8"                                 // uint16
+      "\2\0\0\0\0\0\0\0"                    // sequences
+      "\3\0\0\0\0\0\0\0"                    // document boundaries
+      "\x2c\1\0\0\2\0\0\0"                  // lengths
+      "\0\0\0\0\0\0\0\0\x58\2\0\0\0\0\0\0"  // pointers
+      "\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0"    // document boundaries
+      "\2\0\0\0\0\0\0\0"sv);
+  megatron_index const index = view(bytes);
+  CHECK(index.token_type() == 8);
+  CHECK(index.size() == 2);
+  CHECK(index[0] == 300);
+  CHECK(index[1] == 2);
+  CHECK(index.pointer(1) == 600);
+  CHECK(index.documents() == 2);
+  CHECK(index.document_begin(2) == 2);
 }
 
 TEST_CASE("an empty index, modes of a multimodal set, documents of several sequences") {
@@ -152,6 +179,41 @@ TEST_CASE("genuine files read as their golden values say") {
 
 namespace {
 
+/// The `cu_seqlens` of the first sequences when lengths are concatenated and cut at `window`.
+std::vector<std::vector<std::int32_t>> first_cuts(std::vector<std::int64_t> const& lengths, std::int64_t window,
+                                                  std::size_t count) {
+  libra::packing const packed = libra::in_order{}(lengths, window);
+  std::vector<std::vector<std::int32_t>> rows;
+  for (std::size_t s = 0; s < count; ++s) {
+    rows.push_back(libra::packed_sequence{libra::sequence_id(0), window, packed.sequences[s]}.cu_seqlens());
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("cu_seqlens of genuine documents, concatenated and cut") {
+  // The first twenty of meg-gpt2-openwebtext_text_document.idx, at windows of 8,192.
+  std::vector<std::int64_t> const first{1411, 918,  1046, 1136, 423, 2045, 312,  1052, 480, 485,
+                                        424,  7390, 1590, 741,  633, 1745, 1498, 432,  684, 822};
+  std::vector<std::vector<std::int32_t>> const expected{{0, 1411, 2329, 3375, 4511, 4934, 6979, 7291, 8192},
+                                                        {0, 151, 631, 1116, 1540, 8192},
+                                                        {0, 738, 2328, 3069, 3702, 5447, 6945, 7377, 8061, 8192}};
+  CHECK(first_cuts(first, 8192, 3) == expected);
+
+  auto const path = shared_data("megatron/meg-gpt2-openwebtext_text_document.idx");
+  if (!path) return;
+  libra::file_content const content(*path);
+  megatron_index const index(content.bytes(), *path);
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t i = 0; i < index.size(); ++i) lengths.push_back(index[i]);
+  CHECK(first_cuts(lengths, 8192, 3) == expected);
+  nlohmann::json const all = nlohmann::json::parse(std::ifstream(*shared_data("megatron/golden.json")));
+  CHECK(all["openwebtext_chop_8192_cu_seqlens_first3"] == nlohmann::json(expected));
+}
+
+namespace {
+
 /// What Megatron-LM's GPTDataset makes of the lengths in the order of its document index: where each sample begins, as
 /// (position in the document index, token). A sample has one token more than `tokens`, shared with its neighbour.
 std::vector<std::int64_t> sample_index(megatron_index const& index, libra::npy_array const& order, std::int64_t tokens,
@@ -202,5 +264,30 @@ TEST_CASE("both genuine sample maps are rebuilt exactly") {
     bool equal = true;
     for (std::int64_t i = 0; i < golden.size(); ++i) equal = equal && rebuilt[static_cast<std::size_t>(i)] == golden[i];
     CHECK(equal);
+
+    // The packer that concatenates and cuts begins its sequences where Megatron-LM begins its samples.
+    std::vector<std::int64_t> lengths;
+    for (std::int64_t i = 0; i < order.size(); ++i) lengths.push_back(index[order[i]]);
+    libra::packing const packed = libra::in_order{}(lengths, 2048);
+    REQUIRE(static_cast<std::int64_t>(packed.sequences.size()) >= golden.shape()[0]);
+    for (std::int64_t s = 0; s < golden.shape()[0]; ++s) {
+      libra::segment const& first = packed.sequences[static_cast<std::size_t>(s)][0];
+      equal = equal && first.document.value == golden[2 * s] && first.offset == golden[2 * s + 1];
+    }
+    CHECK(equal);
   }
+}
+
+TEST_CASE("a sample map of few documents, by hand") {
+  // Samples of 4 tokens and one that the next begins with: [0, 5) [4, 9) [8, 13) of 3 + 1 + 6 + 4 tokens.
+  std::string const bytes = index_file({6, 3, 4, 1}).bytes();
+  std::vector<std::int64_t> const order_of{1, 3, 0, 2};
+  std::string const order_bytes = libra::npy_file(order_of);
+  libra::npy_array const order(std::as_bytes(std::span(order_bytes)), "doc_idx");
+  CHECK(sample_index(view(bytes), order, 4, 3) == std::vector<std::int64_t>{0, 0, 2, 0, 2, 4, 3, 2});
+  libra::packing const packed = libra::in_order{}(std::vector<std::int64_t>{3, 1, 6, 4}, 4);
+  REQUIRE(packed.sequences.size() == 4);
+  CHECK(packed.sequences[1][0] == libra::segment{libra::document_id(2), 0, 4});
+  CHECK(packed.sequences[2][0] == libra::segment{libra::document_id(2), 4, 2});
+  CHECK(packed.sequences[3][0] == libra::segment{libra::document_id(3), 2, 2});
 }

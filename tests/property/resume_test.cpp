@@ -1,3 +1,4 @@
+#include <libra/io/sampler_state_json.hpp>
 #include <libra/sample/prefetch.hpp>
 #include <libra/sample/sampler.hpp>
 #include <libra/sample/state_bytes.hpp>
@@ -44,28 +45,101 @@ sampler_state through_bytes(sampler_state const& state) {
   return libra::state_from_bytes(std::as_bytes(std::span(bytes)));
 }
 
-TEST_CASE("killed and resumed at every step of a 200-step epoch, D changed on the way") {
-  auto const lengths = libra::test::sample_lengths(10'600, 100, 3);
-  std::vector<batch_contents> uninterrupted;
-  sampler whole(span_lengths(lengths), placed(), twelve(100, 0), {.documents = {.seed = 8}});
-  while (auto const batch = whole.next()) uninterrupted.push_back(contents(*batch));
-  CAPTURE(uninterrupted.size());
-  REQUIRE(uninterrupted.size() >= 200);
+/// A state as a checkpoint keeps it: as bytes or as JSON.
+sampler_state through_checkpoint(sampler_state const& state, std::size_t step) {
+  return step % 2 == 0 ? through_bytes(state) : libra::sampler_state_from_json(sampler_state_json(state));
+}
 
-  sampler_state state = sampler(span_lengths(lengths), placed(), twelve(100, 0), {.documents = {.seed = 8}}).state();
-  for (std::size_t step = 0; step <= uninterrupted.size(); ++step) {
-    // Each step is another job, with another layout.
-    sampler job(span_lengths(lengths), placed(), twelve(100, step), {.documents = {.seed = 8}});
-    job.restore(through_bytes(state));
-    auto const batch = job.next();
-    REQUIRE(batch.has_value() == (step < uninterrupted.size()));
-    if (batch) {
-      REQUIRE(batch->number == static_cast<std::int64_t>(step));
-      REQUIRE(contents(*batch) == uninterrupted[step]);
+TEST_CASE("killed and resumed at every step of a 200-step epoch, D changed on the way") {
+  auto const lengths = libra::test::sample_lengths(10'800, 100, 3);
+  for (epoch_end const at_end : {epoch_end::pad, epoch_end::drop, epoch_end::carry}) {
+    CAPTURE(name_of(at_end));
+    auto const job = [&](std::size_t choice) {
+      return sampler(span_lengths(lengths), placed(), twelve(100, choice),
+                     {.documents = {.seed = 8}, .at_end = at_end});
+    };
+    // An epoch, its end, and the beginning of the next.
+    auto whole = job(0);
+    std::vector<std::optional<batch_contents>> uninterrupted;
+    for (int ends = 0; ends == 0 || uninterrupted.back();) {
+      auto const batch = whole.next();
+      uninterrupted.push_back(batch ? std::optional(contents(*batch)) : std::nullopt);
+      ends += batch ? 0 : 1;
     }
-    state = job.state();
+    REQUIRE(uninterrupted.size() > 200);
+    for (int more = 0; more < 5; ++more) uninterrupted.emplace_back(contents(*whole.next()));
+
+    sampler_state state = job(0).state();
+    for (std::size_t step = 0; step < uninterrupted.size(); ++step) {
+      // Each step is another job, with another layout; every third works ahead and is killed before it yields that.
+      std::optional<libra::global_batch> batch;
+      if (step % 3 == 0) {
+        libra::prefetch resumed(job(step), 2);
+        resumed.restore(through_checkpoint(state, step));
+        batch = resumed.next();
+        state = resumed.state();
+      } else {
+        auto resumed = job(step);
+        resumed.restore(through_checkpoint(state, step));
+        batch = resumed.next();
+        state = resumed.state();
+      }
+      REQUIRE(batch.has_value() == uninterrupted[step].has_value());
+      if (batch) REQUIRE(contents(*batch) == *uninterrupted[step]);
+    }
+    CHECK(state == whole.state());
   }
-  CHECK(state == whole.state());
+}
+
+TEST_CASE("a trainer that only keeps its counter of samples resumes at every step, D changed on the way") {
+  auto const lengths = libra::test::sample_lengths(3'000, 100, 11);
+  auto const job = [&](std::size_t choice) {
+    return sampler(span_lengths(lengths), placed(), twelve(100, choice), {.documents = {.seed = 8}});
+  };
+  auto whole = job(0);
+  std::int64_t consumed_samples = 0;  // what a checkpoint of Megatron-LM's keeps: D * M more after each step
+  for (std::size_t step = 0; step < 70; ++step) {
+    auto batch = whole.next();
+    if (!batch) batch = whole.next();
+    auto resumed = job(step);
+    resumed.skip_to(consumed_samples);
+    auto got = resumed.next();
+    if (!got) got = resumed.next();
+    REQUIRE(got.has_value());
+    REQUIRE(got->epoch == batch->epoch);
+    REQUIRE(contents(*got) == contents(*batch));
+    REQUIRE(resumed.state() == whole.state());
+    consumed_samples += 12;
+  }
+  CHECK(whole.position().epoch >= 1);
+}
+
+TEST_CASE("on the same layout plans are the same bit by bit, also when restored twice in one epoch") {
+  auto const lengths = libra::test::sample_lengths(1'500, 100, 12);
+  for (std::size_t choice = 0; choice < 5; ++choice) {
+    auto const job = [&] { return sampler(span_lengths(lengths), placed(), twelve(100, choice)); };
+    auto whole = job();
+    std::vector<libra::global_batch> batches;
+    std::vector<sampler_state> states{whole.state()};
+    while (auto batch = whole.next()) {
+      batches.push_back(std::move(*batch));
+      states.push_back(whole.state());
+    }
+    REQUIRE(batches.size() > 20);
+    auto resumed = job();
+    for (std::size_t const from : {std::size_t{3}, std::size_t{17}, std::size_t{3}, batches.size() - 1}) {
+      resumed.restore(through_bytes(states[from]));
+      for (std::size_t i = from; i < std::min(from + 6, batches.size()); ++i) {
+        auto const again = resumed.next();
+        REQUIRE(again.has_value());
+        REQUIRE(again->number == batches[i].number);
+        REQUIRE(again->plan.packing == batches[i].plan.packing);
+        REQUIRE(again->plan.placement == batches[i].plan.placement);
+        REQUIRE(again->plan.fingerprint == batches[i].plan.fingerprint);
+        REQUIRE(resumed.state() == states[i + 1]);
+      }
+    }
+  }
 }
 
 TEST_CASE("random lists, layouts and interruptions, with and without prefetch") {

@@ -1,6 +1,7 @@
 #include <libra/sample/batch_cutter.hpp>
 
 #include <libra/core/random.hpp>
+#include <libra/pack/balanced.hpp>
 #include <libra/pack/best_fit_decreasing.hpp>
 #include <libra/pack/in_order.hpp>
 #include <support/printing.hpp>
@@ -129,7 +130,9 @@ TEST_CASE("nothing is lost or repeated in an epoch") {
     libra::span_lengths const source(lengths);
     auto best = cutter(source, libra::best_fit_decreasing{}, window, sequences, {.seed = bits()});
     auto in_order = cutter(source, libra::in_order{}, window, sequences, {.seed = bits()});
+    auto even = cutter(source, libra::balanced{}, window, sequences, {.seed = bits()});
     for (int epoch = 0; epoch < 2; ++epoch) {
+      REQUIRE(tokens_of_epoch(even, lengths.size(), sequences, window) == lengths);
       REQUIRE(tokens_of_epoch(best, lengths.size(), sequences, window) == lengths);
       REQUIRE(tokens_of_epoch(in_order, lengths.size(), sequences, window) == lengths);
       REQUIRE(best.position().carried.empty());

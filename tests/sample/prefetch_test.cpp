@@ -121,6 +121,18 @@ TEST_CASE("what the thread throws reaches the caller, who may try again") {
   CHECK(*next == 2);
 }
 
+TEST_CASE("a size that cannot be known is an error, and no reason to wait forever") {
+  std::vector<std::int64_t> lengths(60, 50);
+  lengths[50] = -1;
+  prefetch ahead(sampler(span_lengths(lengths), placed(), small, {.documents = {.shuffle = false}}), 2);
+  CHECK(ahead.next()->number == 0);
+  for (int again = 0; again < 2; ++again) {
+    CHECK_THROWS_WITH_AS(static_cast<void>(ahead.size()), "length of document 50 is -1, expected at least 0",
+                         libra::input_error);
+    CHECK(ahead.next()->number == 1 + again);
+  }
+}
+
 TEST_CASE("it stops at any moment of an epoch") {
   for (int taken = 0; taken < 20; ++taken) {
     prefetch ahead(make(), 1 + static_cast<std::size_t>(taken % 3));

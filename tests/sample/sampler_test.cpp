@@ -1,6 +1,10 @@
 #include <libra/sample/sampler.hpp>
 
+#include <libra/pack/balanced.hpp>
 #include <libra/pack/in_order.hpp>
+#include <libra/place/karmarkar_karp.hpp>
+#include <libra/place/snake.hpp>
+#include <libra/place/variance_reduced.hpp>
 #include <support/printing.hpp>
 #include <support/sampling.hpp>
 
@@ -10,6 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -95,6 +102,58 @@ TEST_CASE("placement only permutes: batches hold what they hold without it, and 
     moved = moved || a->plan.placement.at != b->plan.placement.at;
   }
   CHECK(moved);
+}
+
+namespace {
+
+using sample = std::tuple<std::int64_t, std::int64_t, std::int64_t>;  // document, offset, length
+
+/// What the slots of all micro-steps hold.
+std::multiset<sample> samples_in(global_batch const& batch) {
+  std::multiset<sample> all;
+  for (std::int32_t step = 0; step < batch.plan.layout.micro_steps; ++step) {
+    for (std::int32_t slot = 0; slot < batch.plan.layout.dp; ++slot) {
+      for (libra::segment const& s : batch.at(step, slot).segments) {
+        all.emplace(s.document.value, s.offset, s.length);
+      }
+    }
+  }
+  return all;
+}
+
+/// Checks two epochs against the packer alone, cut into batches without any scheduler.
+template <class Packer, class Placer>
+void check_same_batches(Packer packer, Placer placer) {
+  CAPTURE(Packer::name);
+  CAPTURE(Placer::name);
+  libra::stream_options const documents{.seed = 5};
+  libra::scheduler const planner{packer, libra::fixed_size{}, placer, libra::ulysses{}, libra::pair_count{}};
+  sampler samples(span_lengths(list()), planner, small, {.documents = documents});
+  span_lengths const source(list());
+  auto const pack = [&](std::span<std::int64_t const> lengths) { return packer(lengths, small.window_tokens); };
+  libra::batch_cutter<span_lengths, decltype(pack)> alone(source, pack, small.window_tokens,
+                                                          small.sequences_per_batch(), documents, epoch_end::pad);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (;;) {
+      auto const batch = samples.next();
+      auto const expected = alone.next();
+      REQUIRE(batch.has_value() == expected.has_value());
+      if (!batch) break;
+      std::multiset<sample> all;
+      for (libra::segment const& s : expected->sequences.values()) all.emplace(s.document.value, s.offset, s.length);
+      REQUIRE(samples_in(*batch) == all);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("whatever places them, the samples of a batch are those that the packer alone puts there") {
+  check_same_batches(libra::best_fit_decreasing{}, libra::snake{});
+  check_same_batches(libra::best_fit_decreasing{}, libra::karmarkar_karp{});
+  check_same_batches(libra::best_fit_decreasing{}, libra::variance_reduced{});
+  check_same_batches(libra::balanced{}, libra::longest_first{});
+  check_same_batches(libra::in_order{}, libra::longest_first{});
 }
 
 TEST_CASE("an incomplete last batch gives every rank its steps, with empty sequences") {

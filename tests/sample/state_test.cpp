@@ -86,4 +86,27 @@ TEST_CASE("a position that no sampler can have is refused") {
         "sampler state: carried entry 0 is 1 tokens from token -1, expected at least 0");
   CHECK(with([](position& p) { p.carried = {{libra::document_id(1), 0, 101}}; }) ==
         "sampler state: carried entry 0 has 101 tokens, expected 1 to the window of 100");
+  CHECK(with([](position& p) { p.epoch = INT64_MAX; }) ==
+        "sampler state: epoch is 9223372036854775807, expected at most 4611686018427387904");
+  CHECK(with([](position& p) { p.consumed_sequences = INT64_MAX; }) ==
+        "sampler state: consumed_sequences is 9223372036854775807, expected at most 4611686018427387904");
+  CHECK(with([](position& p) { p.carried = {{libra::document_id(1), 0, 31}}; }) ==
+        "sampler state: carried entry 0 is 31 tokens from token 0 of document 1, which has 30");
+  CHECK(with([](position& p) { p.carried = {{libra::document_id(1), INT64_MAX, 2}}; }) ==
+        "sampler state: carried entry 0 is 2 tokens from token 9223372036854775807 of document 1, which has 30");
+  CHECK(with([](position& p) { p.rest = {libra::document_id(1), 10, INT64_MAX}; }) ==
+        "sampler state: rest entry 0 is 9223372036854775807 tokens from token 10 of document 1, which has 30");
+  CHECK(with([](position& p) { p.rest = {libra::document_id(1), 10, 20}; }) == "accepted");
+}
+
+TEST_CASE("of a truncated document only its first window can be on the way") {
+  std::vector<std::int64_t> lengths(50, 30);
+  lengths[3] = 130;
+  libra::sampler_options const options{.documents = {.when_overlong = libra::overlong::truncate}};
+  sampler_state state = sampler(span_lengths(lengths), placed(), small, options).state();
+  state.position.carried = {{libra::document_id(3), 0, 100}};
+  CHECK(refusal(state, lengths, options) == "accepted");
+  state.position.carried = {{libra::document_id(3), 100, 30}};
+  CHECK(refusal(state, lengths, options) ==
+        "sampler state: carried entry 0 is 30 tokens from token 100 of document 3, which has 100");
 }

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <string>
 
 namespace {
@@ -12,6 +14,19 @@ TEST_CASE("the README's first program is an example that is built and run") {
   REQUIRE(!program.empty());
   std::string const first = readme.substr(readme.find("```cpp\n") + 7, program.size());
   CHECK(first == program);
+}
+
+TEST_CASE("examples are short: 120 lines, and 400 for the one that trains a model") {
+  int examples = 0;
+  for (auto const& entry : std::filesystem::directory_iterator(libra::test::source_path("examples"))) {
+    if (entry.path().extension() != ".cpp") continue;
+    std::string const name = entry.path().filename().string();
+    CAPTURE(name);
+    std::string const program = libra::test::content_of(entry.path().string());
+    CHECK(std::ranges::count(program, '\n') < (name == "train_tiny.cpp" ? 400 : 120));
+    ++examples;
+  }
+  CHECK(examples >= 7);
 }
 
 TEST_CASE("what the README shows of a plan is what the command prints, but for times") {

@@ -65,6 +65,7 @@ class prefetch {
   void restore(sampler_state const& state) { restart_from(state); }
 
   /// Batches of the current epoch, as the sampler's `size`. Complexity: also prepares again what was prepared.
+  /// Errors: those of the sampler; it goes on as if it had not been asked.
   [[nodiscard]] std::int64_t size() {
     stop();
     sampler_.restore(yielded_);
@@ -81,6 +82,8 @@ class prefetch {
   };
 
   item take() {
+    // It does not run if `size` threw, or if it could not be started.
+    if (!thread_.joinable()) start();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !ready_.empty(); });
     item first = std::move(ready_.front());

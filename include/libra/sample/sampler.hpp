@@ -11,6 +11,7 @@
 #include <libra/sample/length_source.hpp>
 #include <libra/sample/state.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -101,10 +102,14 @@ class sampler {
   ///
   /// With the same number of sequences in a global batch the batches are those that would have come; with another,
   /// every document still comes once an epoch. Errors: `input_error` naming the first field that differs, and both
-  /// values; the sampler is then as it was.
+  /// values, or the first that no sampler of this stream can have; the sampler is then as it was.
   void restore(sampler_state const& state) {
     require_same_stream(state, identity());
     validate(state.position, state.stream);
+    require_inside_document("rest", 0, state.position.rest);
+    for (std::size_t i = 0; i < state.position.carried.size(); ++i) {
+      require_inside_document("carried", i, state.position.carried[i]);
+    }
     cutter_.seek(state.position);
     remaining_.reset();
   }
@@ -150,6 +155,16 @@ class sampler {
             layout_.sequences_per_batch(),
             options_.documents,
             options_.at_end};
+  }
+
+  /// A state's run of tokens is one that its document has. Empty runs stand for none.
+  void require_inside_document(std::string_view field, std::size_t entry, segment const& run) const {
+    if (run.length == 0) return;
+    std::int64_t tokens = (*source_)[run.document.value];
+    if (options_.documents.when_overlong != overlong::split) tokens = std::min(tokens, layout_.window_tokens);
+    require(run.length <= tokens && run.offset <= tokens - run.length, "sampler state: ", field, " entry ", entry,
+            " is ", run.length, " tokens from token ", run.offset, " of document ", run.document.value, ", which has ",
+            tokens);
   }
 
   [[nodiscard]] std::int64_t batches_until_end(sample_position const& from) const {

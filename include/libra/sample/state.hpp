@@ -92,13 +92,15 @@ inline void require_same_stream(sampler_state const& state, stream_identity cons
 
 /// Errors: `input_error` naming the first field that no sampler of `documents` documents can have.
 inline void validate(sample_position const& p, stream_identity const& stream) {
-  auto const least = [](std::string_view field, std::int64_t value) {
+  auto const counter = [](std::string_view field, std::int64_t value) {
+    constexpr std::int64_t most = std::int64_t{1} << 62;  // counting on from there fits int64
     require(value >= 0, "sampler state: ", field, " is ", value, ", expected at least 0");
+    require(value <= most, "sampler state: ", field, " is ", value, ", expected at most ", most);
   };
-  least("epoch", p.epoch);
-  least("batch", p.batch);
-  least("consumed_samples", p.consumed_samples);
-  least("consumed_sequences", p.consumed_sequences);
+  counter("epoch", p.epoch);
+  counter("batch", p.batch);
+  counter("consumed_samples", p.consumed_samples);
+  counter("consumed_sequences", p.consumed_sequences);
   // An epoch that was begun has read at most its own documents; earlier ones may be behind only with epoch_end::carry.
   require(p.consumed_samples / stream.documents <= p.epoch ||
               p.consumed_samples == (static_cast<int128>(p.epoch) + 1) * stream.documents,
