@@ -217,7 +217,7 @@ void add_options(CLI::App& command, running_options& o) {
   constexpr char const* group = "Run";
   add(command, group, "--backend", o.backend, "NAME",
       "what computes: host (ranks are threads), mpi (ranks are processes; starts itself under mpirun), "
-      "cuda (ranks are threads on one GPU)");
+      "cuda (ranks are threads on one GPU, or processes on as many as there are ranks)");
   add(command, group, "--shrink", o.shrink, "F", "divide all lengths and the window by F, rounding up");
   add(command, group, "--micro-step", o.micro_step, "N", "which micro-step to execute [the one with the most work]");
   add(command, group, "--compare", o.compare, "NAMES", "dispatchers to execute on the same placed sequences");
