@@ -14,6 +14,7 @@
 
 #include "support/long_tailed.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -91,13 +92,14 @@ std::int32_t length_of(std::int64_t document) noexcept {
   return static_cast<std::int32_t>((std::uint64_t{1} << octave) + (bits >> 20) % (std::uint64_t{1} << octave));
 }
 
-/// One epoch of a list. Its memory must not grow with the list.
-template <class Samples>
-void stream(benchmark::State& state, Samples& samples) {
+/// One epoch of a list. Its memory must not grow with the list. `after_batch` is called after each batch.
+template <class Samples, class AfterBatch>
+void stream(benchmark::State& state, Samples& samples, AfterBatch after_batch) {
   double anonymous = 0;
   std::int64_t batches = 0;
   while (samples.next()) {
     if (++batches % 64 == 0) anonymous = std::max(anonymous, status_mib("RssAnon"));
+    after_batch();
   }
   if (samples.position().consumed_samples != state.range(0)) state.SkipWithError("documents were lost");
   state.counters["batches"] = static_cast<double>(batches);
@@ -111,7 +113,7 @@ void stream_computed_list(benchmark::State& state) {
   reset_peak();
   for (auto _ : state) {
     libra::sampler samples(libra::computed_lengths(state.range(0), length_of), planner(), layout);
-    stream(state, samples);
+    stream(state, samples, [] {});
   }
 }
 BENCHMARK(stream_computed_list)
@@ -155,17 +157,56 @@ class list_file {
   std::string path_;
 };
 
-/// Lengths that are read where they lie in a file. Shuffled reads touch pages all over it, which count as resident
-/// until the system wants them back; what is anonymous is the process's own.
+/// Lengths of a mapped file, in its order; the pages of each batch are given back after it.
 void stream_mapped_list(benchmark::State& state) {
   list_file const file(state.range(0));
   reset_peak();
   for (auto _ : state) {
-    libra::sampler samples(libra::mapped_lengths(file.path()), planner(), layout);
-    stream(state, samples);
+    libra::sampler samples(libra::mapped_lengths(file.path()), planner(), layout, {.documents = {.shuffle = false}});
+    stream(state, samples, [&] { samples.source().drop_pages(); });
   }
 }
 BENCHMARK(stream_mapped_list)
+    ->Arg(1'000'000)
+    ->Arg(10'000'000)
+    ->Arg(100'000'000)
+    ->Iterations(1)
+    ->Unit(benchmark::kSecond);
+
+/// The same, shuffled: reads touch pages all over the file, which count as resident until the system wants them back;
+/// what is anonymous is the process's own.
+void stream_mapped_list_shuffled(benchmark::State& state) {
+  list_file const file(state.range(0));
+  reset_peak();
+  for (auto _ : state) {
+    libra::sampler samples(libra::mapped_lengths(file.path()), planner(), layout);
+    stream(state, samples, [] {});
+  }
+}
+BENCHMARK(stream_mapped_list_shuffled)
+    ->Arg(1'000'000)
+    ->Arg(10'000'000)
+    ->Arg(100'000'000)
+    ->Iterations(1)
+    ->Unit(benchmark::kSecond);
+
+/// Shuffled, and each length read from the file by a system call: for processes whose resident memory is limited.
+void stream_read_list_shuffled(benchmark::State& state) {
+  list_file const file(state.range(0));
+  int const descriptor = open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
+  auto const read = [&](std::int64_t document) {
+    std::int32_t length = -1;  // refused, if it stays
+    static_cast<void>(pread(descriptor, &length, sizeof length, 128 + 4 * document));
+    return length;
+  };
+  reset_peak();
+  for (auto _ : state) {
+    libra::sampler samples(libra::computed_lengths(state.range(0), read), planner(), layout);
+    stream(state, samples, [] {});
+  }
+  close(descriptor);
+}
+BENCHMARK(stream_read_list_shuffled)
     ->Arg(1'000'000)
     ->Arg(10'000'000)
     ->Arg(100'000'000)

@@ -41,7 +41,7 @@ using view = Eigen::Map<matrix>;
 // The model: decoder-only, grouped-query attention, no position encoding (a causal mask alone tells positions apart).
 constexpr int layers = 2, width = 64, q_heads = 4, kv_heads = 2, head_dim = 16, hidden = 128, vocabulary = 256;
 constexpr int kv_width = kv_heads * head_dim;
-constexpr int timed_steps = 2;
+constexpr int timed_steps = 4;
 
 /// All parameters in one array, so that gradients, their sum and the optimizer are arrays alike.
 class parameters {
