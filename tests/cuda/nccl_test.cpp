@@ -105,10 +105,10 @@ TEST_CASE("ranks that do not come to split are not waited for beyond the timeout
       threads.emplace_back([id, r] {
         cuda::communicator world(id, 2, r);
         if (r == 0) {
-          CHECK_THROWS_WITH_AS(static_cast<void>(cuda::communicator::split(world.get(), 0, r,
-                                                                           {.timeout = std::chrono::milliseconds(20)})),
-                               doctest::Contains("ncclCommSplit failed: no answer (other ranks did not come within 20 ms"),
-                               cuda::error);
+          CHECK_THROWS_WITH_AS(
+              static_cast<void>(
+                  cuda::communicator::split(world.get(), 0, r, {.timeout = std::chrono::milliseconds(20)})),
+              doctest::Contains("ncclCommSplit failed: no answer (other ranks did not come within 20 ms"), cuda::error);
         }
         world.abort();
       });

@@ -50,7 +50,8 @@ class gather_lowering {
     }
     pool_.row_moves = row_router(batch, pool_.nodes, grouped, direction, options.width, options.spread_bytes)(
         pool_.waves, pool_.keys, pool_.gradients);
-    late_ = late_ || std::ranges::any_of(pool_.row_moves[static_cast<std::size_t>(pool_.waves)], &row_move::relayed_back);
+    late_ =
+        late_ || std::ranges::any_of(pool_.row_moves[static_cast<std::size_t>(pool_.waves)], &row_move::relayed_back);
     list_fetch_rounds();
     home_ = list_home_tasks(batch, direction);
     op_kind const attend = pool_.backward() ? op_kind::attend_backward : op_kind::attend;
