@@ -135,7 +135,9 @@ TEST_CASE("sums of gradients count at their home's port, so that more of the row
   piece.tokens = {0, 1024};
   piece.round = 1;
   gradients.homes[0].push_back(piece);
-  for (row_move const& m : row_router(batch, nodes, ranks, pass::backward, {}, 0)(1, keys, gradients)[1]) {
+  auto const moves = row_router(batch, nodes, ranks, pass::backward, {}, 0)(1, keys, gradients);
+  REQUIRE(!moves[1].empty());
+  for (row_move const& m : moves[1]) {
     CHECK(m.relayed_back());
   }
 }
