@@ -92,6 +92,10 @@ std::int32_t length_of(std::int64_t document) noexcept {
   return static_cast<std::int32_t>((std::uint64_t{1} << octave) + (bits >> 20) % (std::uint64_t{1} << octave));
 }
 
+void up_to_100m_documents(benchmark::internal::Benchmark* lists) {
+  lists->Arg(1'000'000)->Arg(10'000'000)->Arg(100'000'000)->Iterations(1)->Unit(benchmark::kSecond);
+}
+
 /// One epoch of a list. Its memory must not grow with the list. `after_batch` is called after each batch.
 template <class Samples, class AfterBatch>
 void stream(benchmark::State& state, Samples& samples, AfterBatch after_batch) {
@@ -116,12 +120,7 @@ void stream_computed_list(benchmark::State& state) {
     stream(state, samples, [] {});
   }
 }
-BENCHMARK(stream_computed_list)
-    ->Arg(1'000'000)
-    ->Arg(10'000'000)
-    ->Arg(100'000'000)
-    ->Iterations(1)
-    ->Unit(benchmark::kSecond);
+BENCHMARK(stream_computed_list)->Apply(up_to_100m_documents);
 
 /// An .npy of int32 lengths with a long tail, removed at the end.
 class list_file {
@@ -166,12 +165,7 @@ void stream_mapped_list(benchmark::State& state) {
     stream(state, samples, [&] { samples.source().drop_pages(); });
   }
 }
-BENCHMARK(stream_mapped_list)
-    ->Arg(1'000'000)
-    ->Arg(10'000'000)
-    ->Arg(100'000'000)
-    ->Iterations(1)
-    ->Unit(benchmark::kSecond);
+BENCHMARK(stream_mapped_list)->Apply(up_to_100m_documents);
 
 /// The same, shuffled: reads touch pages all over the file, which count as resident until the system wants them back;
 /// what is anonymous is the process's own.
@@ -183,12 +177,7 @@ void stream_mapped_list_shuffled(benchmark::State& state) {
     stream(state, samples, [] {});
   }
 }
-BENCHMARK(stream_mapped_list_shuffled)
-    ->Arg(1'000'000)
-    ->Arg(10'000'000)
-    ->Arg(100'000'000)
-    ->Iterations(1)
-    ->Unit(benchmark::kSecond);
+BENCHMARK(stream_mapped_list_shuffled)->Apply(up_to_100m_documents);
 
 /// Shuffled, and each length read from the file by a system call: for processes whose resident memory is limited.
 void stream_read_list_shuffled(benchmark::State& state) {
@@ -206,11 +195,6 @@ void stream_read_list_shuffled(benchmark::State& state) {
   }
   close(descriptor);
 }
-BENCHMARK(stream_read_list_shuffled)
-    ->Arg(1'000'000)
-    ->Arg(10'000'000)
-    ->Arg(100'000'000)
-    ->Iterations(1)
-    ->Unit(benchmark::kSecond);
+BENCHMARK(stream_read_list_shuffled)->Apply(up_to_100m_documents);
 
 }  // namespace

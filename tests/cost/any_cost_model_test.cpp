@@ -22,10 +22,12 @@ TEST_CASE("costs what the model it holds costs, under its name") {
   any_cost_model cost(libra::pair_count{});
   CHECK(cost(sample) == libra::pair_count{}(sample));
   CHECK(libra::policy_name(cost) == "pair_count");
+  CHECK_FALSE(cost.counts_picoseconds());
   any_cost_model const copy = cost;
   cost = any_cost_model(libra::roofline{});
   CHECK(cost(sample) == libra::roofline{}(sample));
   CHECK(libra::policy_name(cost) == "roofline");
+  CHECK(cost.counts_picoseconds());
   CHECK(copy(sample) == libra::pair_count{}(sample));
 }
 
@@ -33,6 +35,7 @@ TEST_CASE("holds any callable of the right form") {
   any_cost_model const rows([](tile_shape const& t) { return work{t.q_end - t.q_begin, 1}; });
   CHECK(rows(sample) == work{200, 1});
   CHECK(libra::policy_name(rows) == "custom");
+  CHECK_FALSE(rows.counts_picoseconds());
 }
 
 }  // namespace

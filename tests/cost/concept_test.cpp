@@ -62,4 +62,20 @@ TEST_CASE("any callable of the right form is a cost model") {
   CHECK(libra::archetype::cost{}({}) == work{});
 }
 
+/// Says whether it counts time, at compile time or later.
+struct says {
+  work operator()(tile_shape const&) const { return {}; }
+  [[nodiscard]] bool counts_picoseconds() const { return answer; }
+  bool answer{};
+};
+static_assert(libra::timing_cost_model<says> && libra::timing_cost_model<libra::roofline>);
+static_assert(!libra::timing_cost_model<libra::pair_count> && !libra::timing_cost_model<libra::archetype::cost>);
+
+TEST_CASE("a cost model counts time only if it says so") {
+  CHECK(libra::counts_time(says{true}));
+  CHECK_FALSE(libra::counts_time(says{false}));
+  CHECK(libra::counts_time(libra::roofline{}));
+  CHECK_FALSE(libra::counts_time(libra::pair_count{}));
+}
+
 }  // namespace

@@ -1,58 +1,72 @@
 #include "support/printing.hpp"
 
+#include <libra/cost/any_cost_model.hpp>
 #include <libra/cost/pair_count.hpp>
 #include <libra/cost/roofline.hpp>
+#include <libra/cost/tabulated.hpp>
+#include <libra/dispatch/pooled.hpp>
+#include <libra/pack/in_order.hpp>
+#include <libra/place/as_packed.hpp>
+#include <libra/plan/scheduler.hpp>
 #include <libra/plan/wave_count.hpp>
+#include <libra/pool/fixed_size.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace {
 
-using libra::pass;
-using libra::pool_batch;
 using libra::wave_count;
-
-/// A document of so many tokens in a pool of eight ranks.
-pool_batch one_document(std::int64_t tokens) {
-  return {.shape = {.q_heads = 32, .kv_heads = 4, .head_dim = 128, .mask = libra::attention_mask::causal()},
-          .home = {1 << 18, 8},
-          .slots = 1,
-          .first_rank = 0,
-          .segments = {{{libra::document_id(0), 0, tokens}, libra::sequence_id(0), libra::slot_id(0), 0}}};
-}
-
-/// Work is a time, the same for every tile.
-struct fixed_time {
-  std::int64_t forward_ps{};
-  std::int64_t backward_ps{};
-  static constexpr bool counts_picoseconds() { return true; }
-  libra::work operator()(libra::tile_shape const&) const { return {forward_ps, backward_ps}; }
-};
 
 constexpr libra::topology links{.node_latency_ps = 10'000, .network_latency_ps = 30'000};  // 50 ns a wave
 
 TEST_CASE("the root of the pool's time over a wave's latencies") {
-  // 4 heads of 20 us on 8 ranks: 10 us, 200 waves' latencies; and 1 us, 20.
-  CHECK(wave_count(one_document(4096), fixed_time{20'000'000, 2'000'000}, links, pass::forward) == 14);
-  CHECK(wave_count(one_document(4096), fixed_time{20'000'000, 2'000'000}, links, pass::backward) == 4);
+  // 80 us on 8 ranks: 10 us, 200 waves' latencies; and 8 us on 8, 20.
+  CHECK(wave_count(80'000'000, 8, links) == 14);
+  CHECK(wave_count(8'000'000, 8, links) == 4);
 }
 
 TEST_CASE("at least one, at most 32, also where links have no latency") {
-  CHECK(wave_count(one_document(1), fixed_time{0, 1}, links, pass::forward) == 1);
-  CHECK(wave_count(one_document(1), fixed_time{0, 1}, links, pass::backward) == 1);
+  CHECK(wave_count(0, 8, links) == 1);
+  CHECK(wave_count(1, 8, links) == 1);
   libra::topology const instant{.node_latency_ps = 0, .network_latency_ps = 0};
-  CHECK(wave_count(one_document(4096), fixed_time{20'000'000, 1}, instant, pass::forward) == 32);
+  CHECK(wave_count(80'000'000, 8, instant) == 32);
+  CHECK(wave_count(libra::int128{1} << 120, 1, links) == 32);
 }
 
-TEST_CASE("longer documents in more waves; without a time, four") {
-  libra::topology const usual;
-  std::int32_t const few = wave_count(one_document(8192), libra::roofline{}, usual, pass::forward);
-  std::int32_t const many = wave_count(one_document(1 << 18), libra::roofline{}, usual, pass::forward);
+/// Waves of the forward pass of one document in two slots of two ranks, as the programs have them.
+template <class Cost>
+std::int32_t planned_waves(Cost cost, std::int64_t tokens) {
+  libra::scheduler const plan(libra::in_order{}, libra::fixed_size{}, libra::as_packed{}, libra::pooled{}, cost);
+  libra::layout const l{.window_tokens = tokens, .dp = 2, .cp = 2, .pool = 2, .micro_steps = 1};
+  auto const batch = plan.plan(std::vector<std::int64_t>(2, tokens), l);
+  auto const pool = plan.draft_pool(batch, libra::micro_step_id(0), libra::pool_id(0));
+  std::int32_t fixed = 0;
+  for (std::int32_t waves = 1; waves <= 32 && fixed == 0; ++waves) {
+    auto same = batch;
+    same.options.waves = waves;
+    if (plan.draft_pool(same, libra::micro_step_id(0), libra::pool_id(0)).forward == pool.forward) {
+      fixed = waves;
+    }
+  }
+  return fixed;
+}
+
+TEST_CASE("longer documents in more waves; without a time, as many as usual") {
+  std::int32_t const few = planned_waves(libra::roofline{}, 1 << 13);
+  std::int32_t const many = planned_waves(libra::roofline{}, 1 << 16);
   CHECK(few >= 1);
   CHECK(few < many);
-  CHECK(wave_count(one_document(1 << 18), libra::pair_count{}, usual, pass::forward) == 4);
+  CHECK(planned_waves(libra::pair_count{}, 1 << 16) == libra::usual_waves);
+}
+
+TEST_CASE("a time is a time, however the model is held") {
+  CHECK(planned_waves(libra::any_cost_model(libra::roofline{}), 1 << 16) == planned_waves(libra::roofline{}, 1 << 16));
+  libra::tabulated const measured(libra::sample_blocks(libra::hopper_flash_attention, 128));
+  CHECK(planned_waves(libra::any_cost_model(measured), 1 << 16) == planned_waves(measured, 1 << 16));
+  CHECK(planned_waves(measured, 1 << 16) > libra::usual_waves);
 }
 
 }  // namespace

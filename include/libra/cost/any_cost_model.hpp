@@ -20,16 +20,21 @@ class any_cost_model {
   // Not `cost_model Cost`: whether this class is one must not depend on itself.
   template <class Cost>
     requires(!std::same_as<std::remove_cvref_t<Cost>, any_cost_model> && cost_model<Cost>)
-  explicit any_cost_model(Cost cost) : name(policy_name(cost)),
-                                       call_(std::move(cost)) {}
+  explicit any_cost_model(Cost cost)
+      : name(policy_name(cost)),
+        counts_time_(counts_time(cost)),
+        call_(std::move(cost)) {}
 
   [[nodiscard]] work operator()(tile_shape const& t) const { return call_(t); }
+  /// As what it holds.
+  [[nodiscard]] bool counts_picoseconds() const noexcept { return counts_time_; }
 
   std::string name;
 
  private:
+  bool counts_time_;
   std::function<work(tile_shape const&)> call_;
 };
-static_assert(cost_model<any_cost_model>);
+static_assert(timing_cost_model<any_cost_model>);
 
 }  // namespace libra

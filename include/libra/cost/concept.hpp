@@ -22,6 +22,16 @@ concept timing_cost_model = cost_model<Cost> && requires(Cost const& cost) {
   { cost.counts_picoseconds() } -> std::convertible_to<bool>;
 };
 
+/// True where work is picoseconds of a rank.
+template <cost_model Cost>
+[[nodiscard]] constexpr bool counts_time(Cost const& cost) {
+  if constexpr (timing_cost_model<Cost>) {
+    return cost.counts_picoseconds();
+  } else {
+    return false;
+  }
+}
+
 namespace archetype {
 
 /// The least that satisfies `cost_model`.

@@ -59,6 +59,7 @@ class tabulated {
   [[nodiscard]] work operator()(tile_shape const& t) const {
     return {picoseconds(t, forward_), picoseconds(t, backward_)};
   }
+  [[nodiscard]] static constexpr bool counts_picoseconds() noexcept { return true; }
 
  private:
   static constexpr std::int64_t row_block = 128;
@@ -167,7 +168,7 @@ class tabulated {
   std::vector<knot> forward_;
   std::vector<knot> backward_;
 };
-static_assert(cost_model<tabulated>);
+static_assert(timing_cost_model<tabulated>);
 
 /// What a kernel of these rates would have been measured to take, at powers of two from 128 to 2^20 keys.
 ///

@@ -37,8 +37,8 @@ struct crossing_bytes {
 /// Nodes above the mean give away the rows whose work is largest for their bytes: those of their longest segments,
 /// whole heads first, so that few key/value heads cross and every home rank sends alike. Nodes below the mean take them
 /// in order, so that a head is split between as few nodes as possible. How much of the surplus is given away is chosen
-/// so that the longest of computing in a node, sending and receiving at a port is least, and half the exchange on top;
-/// that can be nothing.
+/// so that computing in a node and sending or receiving at a port take least, as far as the two overlap (`rate`); that
+/// can be nothing.
 ///
 /// Complexity: O(n log n) in the segments plus linear in exported heads, a dozen times if the exchange limits.
 template <cost_model Cost>
@@ -314,11 +314,7 @@ class node_balance {
 
   /// Only a cost model that counts time can be compared with one.
   [[nodiscard]] bool limited_by_exchange(trial const& t) const {
-    if constexpr (timing_cost_model<Cost>) {
-      return work_.cost().counts_picoseconds() && t.exchange_ps > t.computing_ps / 8;
-    } else {
-      return false;
-    }
+    return counts_time(work_.cost()) && t.exchange_ps > t.computing_ps / 8;
   }
 
   static constexpr std::int64_t picoseconds_per_second = 1'000'000'000'000;

@@ -12,6 +12,7 @@
 #include <libra/model/work.hpp>
 #include <libra/plan/certificate.hpp>
 #include <libra/plan/fingerprint.hpp>
+#include <libra/program/lowering_options.hpp>
 #include <libra/program/ops.hpp>
 
 #include <cstdint>
@@ -35,7 +36,7 @@ struct plan_options {
   bool relay{true};
   /// By how many bytes of a round a rank's network port has to exceed the mean of its node before neighbours carry the
   /// surplus.
-  std::int64_t spread_bytes{std::int64_t{1} << 20};
+  std::int64_t spread_bytes{lowering_options{}.spread_bytes};
 };
 
 /// Errors: `input_error` naming the first option that cannot be used.

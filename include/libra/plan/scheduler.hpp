@@ -104,8 +104,7 @@ class scheduler {
     result.dispatch = dispatch_(result.batch, cost_, batch.options.links);
     auto const options = [&](pass p) -> lowering_options {
       return {.width = batch.options.width,
-              .waves = batch.options.waves > 0 ? batch.options.waves
-                                               : wave_count(result.batch, cost_, batch.options.links, p),
+              .waves = batch.options.waves > 0 ? batch.options.waves : waves_of(batch, m, g, p),
               .flow = result.dispatch.flow,
               .ranks_per_node = batch.options.relay ? batch.options.links.ranks_per_node : 0,
               .spread_bytes = batch.options.spread_bytes,
@@ -120,6 +119,17 @@ class scheduler {
   [[nodiscard]] constexpr std::string_view packer_name() const noexcept { return policy_name(pack_); }
 
  private:
+  [[nodiscard]] std::int32_t waves_of(batch_plan const& batch, micro_step_id m, pool_id g, pass p) const {
+    if (!counts_time(cost_)) {
+      return usual_waves;
+    }
+    int128 total = 0;
+    for (sequence_id const s : batch.placement.pool(m, g, batch.pools)) {
+      total += batch.work[s.index()].of(p);
+    }
+    return wave_count(total, batch.pools.slots(g) * batch.layout.cp, batch.options.links);
+  }
+
   [[nodiscard]] wide_work work_of(std::span<segment const> sequence, attention_shape const& shape) const {
     wide_work sum;
     for (segment const& s : sequence) {

@@ -174,6 +174,15 @@ class row_router {
   }
 
   void relay_back(std::int32_t waves, gradient_routes const& gradients) {
+    // What sums bring to a home, by wave: rank and bytes.
+    std::vector<std::vector<std::pair<rank_id, std::int64_t>>> sums(static_cast<std::size_t>(waves) + 1);
+    for (std::size_t h = 0; h < gradients.homes.size(); ++h) {
+      for (gradient_piece const& piece : gradients.homes[h]) {
+        if (piece.round >= 1 && piece.round <= waves && nodes_.of(piece.from) != nodes_.of(rank_id(h))) {
+          sums[static_cast<std::size_t>(piece.round)].emplace_back(h, piece.tokens.size() * key_back_);
+        }
+      }
+    }
     for (std::int32_t w = 1; w <= waves; ++w) {
       loads_.clear();
       std::vector<row_move>& rows = moves_[static_cast<std::size_t>(w)];
@@ -182,12 +191,8 @@ class row_router {
           loads_.add(m.home, m.tokens.size() * heads_of(m) * row_back_);
         }
       }
-      for (std::size_t h = 0; h < gradients.homes.size(); ++h) {
-        for (gradient_piece const& piece : gradients.homes[h]) {
-          if (piece.round == w && nodes_.of(piece.from) != nodes_.of(rank_id(h))) {
-            loads_.add(rank_id(h), piece.tokens.size() * key_back_);
-          }
-        }
+      for (auto const& [home, bytes] : sums[static_cast<std::size_t>(w)]) {
+        loads_.add(home, bytes);
       }
       loads_.close();
       cut_rows(rows, &row_move::entry, row_back_);
