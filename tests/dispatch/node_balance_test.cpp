@@ -128,4 +128,18 @@ TEST_CASE("random pools: every row of every head is in one node's shares") {
   }
 }
 
+TEST_CASE("a node is as fast as its ranks together") {
+  pool_batch batch = two_nodes({65536, 65536}, {65536, 65536}, 131072);
+  auto const equal = balanced(batch, libra::roofline{});
+  batch.speeds_permille.assign(16, 1000);
+  CHECK(balanced(batch, libra::roofline{}) == equal);
+  // Two of the second node's eight ranks at half speed: seven eighths of the first node's speed.
+  batch.speeds_permille[9] = 500;
+  batch.speeds_permille[14] = 500;
+  auto const shares = balanced(batch, libra::roofline{});
+  double const first = static_cast<double>(work_of(batch, libra::roofline{}, shares[0]));
+  double const second = static_cast<double>(work_of(batch, libra::roofline{}, shares[1]));
+  CHECK(second == doctest::Approx(first * 7 / 8).epsilon(0.01));
+}
+
 }  // namespace

@@ -77,4 +77,17 @@ TEST_CASE("the same batch is always dispatched alike") {
   CHECK(dispatch(batch) == dispatch(batch));
 }
 
+TEST_CASE("with one rank at half speed the pool takes its work over the sum of speeds") {
+  pool_batch batch = documents({8192, 4096, 4096, 512}, 8192, 2);
+  batch.speeds_permille.assign(8, 1000);
+  CHECK(dispatch(batch) == dispatch(documents({8192, 4096, 4096, 512}, 8192, 2)));
+  batch.speeds_permille[5] = 500;
+  libra::pool_certificate const proof = certify(batch, dispatch(batch), pair_count{});
+  CHECK(proof.makespan.forward * 100 <= proof.lower_bound.forward * 102);
+  CHECK(proof.makespan.backward * 100 <= proof.lower_bound.backward * 102);
+  batch.speeds_permille.clear();
+  int128 const equal = certify(batch, dispatch(batch), pair_count{}).lower_bound.forward;
+  CHECK(proof.lower_bound.forward == libra::ceil_div(equal * 80, 75));
+}
+
 }  // namespace

@@ -124,4 +124,54 @@ TEST_CASE("work that is finer than the shares is spread within a few percent of 
   }
 }
 
+TEST_CASE("every rank is filled up to the same time, and speeds that are all equal change nothing") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    pool_batch batch = libra::test::random_pool(seed, {.dp = 4, .cp = 3, .tokens = 4000});
+    INFO("seed ", seed, ": ", libra::test::describe(batch));
+    std::vector<tile> const equal = pour(batch, libra::pair_count{}, pass::forward);
+    for (std::int32_t const speed : {1, 999, 1000, 2500}) {
+      batch.speeds_permille.assign(static_cast<std::size_t>(batch.ranks()), speed);
+      REQUIRE(pour(batch, libra::pair_count{}, pass::forward) == equal);
+    }
+    libra::random_bits bits(seed);
+    for (std::int32_t& speed : batch.speeds_permille) {
+      speed = static_cast<std::int32_t>(bits.between(300, 2000));
+    }
+    std::vector<tile> const tiles = pour(batch, libra::pair_count{}, pass::forward);
+    REQUIRE(libra::test::coverage_error(batch, tiles) == "");
+    std::vector<int128> load(static_cast<std::size_t>(batch.ranks()));
+    int128 total = 0;
+    for (tile const& t : tiles) {
+      load[t.rank.index()] += libra::pair_count{}(batch.shape_of(t)).forward;
+      total += libra::pair_count{}(batch.shape_of(t)).forward;
+    }
+    std::int64_t longest = 0;
+    for (auto const& s : batch.segments) {
+      longest = std::max(longest, s.what.length);
+    }
+    int128 const unit = 2 * 16 * longest;
+    int128 const mean = libra::at_speed(total, batch.speed_of(0, batch.ranks()));
+    for (std::size_t r = 0; r < load.size(); ++r) {
+      std::int32_t const speed = batch.speed_of(libra::rank_id(r));
+      REQUIRE(load[r] * 1000 <= (mean + std::max(unit * 4, mean / 50)) * speed);
+    }
+  }
+}
+
+TEST_CASE("a rank at half speed computes half as much, of its own work") {
+  pool_batch batch{.shape = {8, 1, 64, {}}, .home = {4096, 1}, .slots = 4, .first_rank = 0, .segments = {}};
+  for (std::size_t s = 0; s < 4; ++s) {
+    batch.segments.push_back({{libra::document_id(s), 0, 4096}, libra::sequence_id(s), libra::slot_id(s), 0});
+  }
+  batch.speeds_permille = {1000, 500, 1000, 1000};
+  libra::pair_count const cost;
+  std::vector<double> load(4);
+  for (tile const& t : pour(batch, cost, pass::forward)) {
+    load[t.rank.index()] += static_cast<double>(cost(batch.shape_of(t)).forward);
+    CHECK((t.rank.value != 1 || t.segment.value == 1));
+  }
+  CHECK(load[1] == doctest::Approx(load[0] / 2).epsilon(0.01));
+  CHECK(load[2] == doctest::Approx(load[0]).epsilon(0.01));
+}
+
 }  // namespace

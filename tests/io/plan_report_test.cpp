@@ -63,6 +63,14 @@ TEST_CASE("work is the largest rank's of every micro-step, over the mean of the 
   CHECK(report.max_ranks_per_exchange() == 1);
 }
 
+TEST_CASE("where a rank is slow, figures are times, over the time of all ranks together") {
+  planned<libra::ulysses> plan(1);
+  plan.batch.options.speeds_permille = {1000, 500};
+  plan_report const report = plan.report();
+  // Rank 1 takes twice as long: 2650 pairs and 2550 pairs weigh more than 5050.
+  CHECK(report.dispatched_over_mean() == doctest::Approx((5300.0 + 5100.0) / ((5050 + 2650 + 5050 + 2550) / 1.5)));
+}
+
 TEST_CASE("bytes and memory are the largest of all pools, shares are of all rows") {
   planned<libra::pooled> const plan(2);
   plan_report const report = plan.report();

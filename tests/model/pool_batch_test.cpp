@@ -148,4 +148,13 @@ TEST_CASE("zigzag by hand: 8 tokens on two ranks are chunks 0, 3 and 1, 2") {
   CHECK_FALSE(batch.one_home(libra::segment_id(0), {0, 8}));  // both ends are on one rank, the middle is not
 }
 
+TEST_CASE("ranks have speed 1 unless it is said") {
+  pool_batch batch = two_slots();
+  CHECK(batch.speed_of(rank_id(5)) == 1000);
+  CHECK(batch.speed_of(1, 4) == 3000);
+  batch.speeds_permille = {1000, 500, 250, 1000, 1000, 2000};
+  CHECK(batch.speed_of(rank_id(5)) == 2000);
+  CHECK(batch.speed_of(1, 4) == 1750);
+}
+
 }  // namespace

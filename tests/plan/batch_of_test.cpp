@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 namespace {
 
@@ -68,6 +69,14 @@ TEST_CASE("micro-steps and pools that there are not") {
   refused(-1, 0, "micro-step is -1, expected 0 to 1");
   refused(0, 2, "pool is 2, expected 0 to 1");
   refused(0, -1, "pool is -1, expected 0 to 1");
+}
+
+TEST_CASE("a pool has the speeds of its ranks, if they are not all 1") {
+  batch_plan plan = six_sequences();
+  CHECK(batch_of(plan, micro_step_id(0), pool_id(1)).speeds_permille.empty());
+  plan.options.speeds_permille = {1000, 1000, 1000, 1000, 700, 900};
+  CHECK(batch_of(plan, micro_step_id(0), pool_id(0)).speeds_permille.empty());
+  CHECK(batch_of(plan, micro_step_id(1), pool_id(1)).speeds_permille == std::vector<std::int32_t>{700, 900});
 }
 
 }  // namespace

@@ -170,4 +170,23 @@ TEST_CASE("the bound of a dispatch is of uncut work: cutting raises the total, n
   CHECK(proof.total.forward >= whole);
 }
 
+TEST_CASE("by hand: ranks of unequal speed take longer or shorter for their work") {
+  libra::pool_batch batch = libra::test::hand_pool();
+  std::vector<libra::tile> const tiles = libra::test::hand_tiles();
+  libra::pool_dispatch const dispatch{tiles, tiles, 4, 0};
+  pool_certificate const equal = certify(batch, dispatch, libra::pair_count{});
+  std::vector<int128> work(4);
+  for (libra::tile const& t : tiles) {
+    work[t.rank.index()] += libra::pair_count{}(batch.shape_of(t)).forward;
+  }
+  for (std::size_t slow = 0; slow < 4; ++slow) {
+    batch.speeds_permille.assign(4, 1000);
+    batch.speeds_permille[slow] = 400;
+    pool_certificate const proof = certify(batch, dispatch, libra::pair_count{});
+    CHECK(proof.makespan.forward == std::max(equal.makespan.forward, (work[slow] * 5 + 1) / 2));
+    CHECK(proof.total == equal.total);
+    CHECK(proof.lower_bound.forward == libra::ceil_div(int128{2} * 4 * (32896 + 5050 + 1830) * 10, 34));
+  }
+}
+
 }  // namespace

@@ -99,7 +99,7 @@ TEST_CASE("batches and tiles, field by field") {
        [](auto& b) { ++b.slots; }, [](auto& b) { ++b.first_rank; }, [](auto& b) { ++b.segments[1].position; },
        [](auto& b) { b.segments[1].slot = libra::slot_id(0); },
        [](auto& b) { b.segments[1].sequence = libra::sequence_id(9); }, [](auto& b) { ++b.segments[1].what.offset; },
-       [](auto& b) { b.segments.pop_back(); }});
+       [](auto& b) { b.segments.pop_back(); }, [](auto& b) { b.speeds_permille = {1000, 1000, 1000, 999}; }});
   auto const digest_tiles = [](std::vector<libra::tile> const& t) { return digest_of(std::span(t)); };
   check_every<std::vector<libra::tile>>(
       libra::test::hand_tiles(), digest_tiles,

@@ -6,7 +6,7 @@
 
 namespace {
 
-static_assert(std::is_trivially_copyable_v<libra::plan_options>);
+static_assert(std::is_nothrow_move_constructible_v<libra::plan_options>);
 static_assert(std::is_nothrow_move_constructible_v<libra::batch_plan> &&
               std::is_nothrow_move_constructible_v<libra::pool_plan>);
 
@@ -27,11 +27,12 @@ TEST_CASE("a pool has a program for each pass") {
   CHECK(&plan.of(libra::pass::backward) == &plan.backward);
 }
 
-TEST_CASE("defaults: waves by pool, arranged, bf16 activations and fp32 sums") {
+TEST_CASE("defaults: waves by pool, arranged, bf16 activations and fp32 sums, ranks of speed 1") {
   libra::plan_options const options;
   CHECK(options.waves == 0);
   CHECK(options.arrange);
   CHECK(options.width == libra::element_bytes{2, 4, 4});
+  CHECK(options.speeds_permille.empty());
 }
 
 }  // namespace

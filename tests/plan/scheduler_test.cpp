@@ -184,4 +184,27 @@ TEST_CASE("one document, one rank") {
   CHECK(pool.forward.ranks[0].sends.empty());
 }
 
+TEST_CASE("speeds: one a rank of the job, part of the configuration unless all are 1") {
+  std::vector<std::int64_t> const lengths{10, 10};
+  auto const with = [&](std::vector<std::int32_t> speeds) {
+    return packed_ulysses.plan(lengths, two_by_two, {.speeds_permille = std::move(speeds)});
+  };
+  batch_plan const usual = packed_ulysses.plan(lengths, two_by_two);
+  CHECK(with({1000, 1000, 1000, 1000}).fingerprint == usual.fingerprint);
+  batch_plan const slow = with({1000, 1000, 1000, 500});
+  CHECK(first_difference(slow.fingerprint, usual.fingerprint) == "configuration");
+  CHECK(with({1000, 1000, 500, 1000}).fingerprint != slow.fingerprint);
+  CHECK(slow.placement.at == usual.placement.at);
+  // Ulysses cannot adapt: the same tiles take longer.
+  pool_plan const timed = packed_ulysses.plan_pool(slow, micro_step_id(0), pool_id(0));
+  pool_plan const equal = packed_ulysses.plan_pool(usual, micro_step_id(0), pool_id(0));
+  CHECK(timed.dispatch == equal.dispatch);
+  CHECK(timed.certificate.makespan.forward == 2 * equal.certificate.makespan.forward);
+  CHECK(timed.fingerprint.batch != equal.fingerprint.batch);
+  CHECK_THROWS_WITH_AS(static_cast<void>(with({1000, 1000, 1000})), "there are 3 speeds, expected 4, one a rank",
+                       libra::input_error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(with({1000, 1000, 1000, -1})),
+                       "speed of rank 3 is -1 thousandths, expected 1 to 1000000", libra::input_error);
+}
+
 }  // namespace

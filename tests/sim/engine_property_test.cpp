@@ -155,7 +155,7 @@ TEST_CASE("no rank ends before its computing, nor any port before its bytes are 
   });
 }
 
-TEST_CASE("computing takes its ops' time, and sm_factor only what exchanges overlap") {
+TEST_CASE("computing takes its ops' time at the rank's speed, and sm_factor only what exchanges overlap") {
   engine clock;
   for_each_case([&](simulated_case const& c, pass p) {
     pool_timing const plain = c.run(clock, p, c.rates);
@@ -168,7 +168,8 @@ TEST_CASE("computing takes its ops' time, and sm_factor only what exchanges over
       libra::program const& mine = c.pool.of(p).ranks[r];
       std::int64_t sum = 0;
       for (libra::op const& o : mine.ops) {
-        sum += o.kind == libra::op_kind::exchange ? 0 : op_time_ps(mine, o, context);
+        libra::int128 const ps = o.kind == libra::op_kind::exchange ? 0 : op_time_ps(mine, o, context);
+        sum += static_cast<std::int64_t>(libra::at_speed(ps, c.pool.batch.speed_of(libra::rank_id(r))));
       }
       CHECK(plain.ranks[r].compute_busy_ps == sum);
       auto const slack = static_cast<std::int64_t>(8 * mine.ops.size());

@@ -226,3 +226,15 @@ TEST_CASE("an op on a queue that is not its kind's is an error") {
   wrong.exchange(0, queue::compute, 0, {}, {});
   CHECK_THROWS_AS(run(wrong), libra::input_error);
 }
+
+TEST_CASE("a slow rank computes longer, and exchanges as others do") {
+  hand_written two(2);
+  two.compute(0, 300).compute(1, 300);
+  two.exchange(0, queue::fetch, 0, {{1, 4000}}, {}).exchange(1, queue::fetch, 0, {}, {{0, 4000}});
+  two.batch.speeds_permille = {400, 3000};
+  engine e;
+  pool_timing const t = e.run(two.batch, two.programs, plain_machine(), row_time{});
+  CHECK(t.ranks[0].compute_busy_ps == 750);
+  CHECK(t.ranks[1].compute_busy_ps == 100);
+  CHECK(t.makespan_ps == 4700);
+}

@@ -154,3 +154,31 @@ TEST_CASE("options and times that do not fit are errors") {
   CHECK_THROWS_WITH_AS(static_cast<void>(bound_of(small_plan(), plain(), options)),
                        "stages is 11, expected 1 to the number of layers, 10", libra::input_error);
 }
+
+TEST_CASE("linear layers wait for the slowest rank, of the job or of the pool") {
+  libra::batch_plan plan = small_plan();
+  plan.options.speeds_permille = {1000, 500, 1000, 250};
+  step_timing const t = training_step(plan, uneven, plain(), plain_step);
+  CHECK(t.linear_seconds == seconds(4 * 2 * 30'000));
+  CHECK(t.step_seconds == seconds(240'000 + 1500));
+  // Pool 1 has less attention but the slower rank.
+  step_options options = plain_step;
+  options.sync = synchronisation::batch;
+  step_timing const apart = training_step(plan, uneven, plain(), options);
+  CHECK(apart.linear_seconds == seconds(4 * 2 * 30'000));
+  CHECK(apart.attention_seconds == seconds(10 * (20 + 20 + 10 + 10)));
+  CHECK(apart.step_seconds == seconds(240'000 + 600));
+}
+
+TEST_CASE("the bound spreads attention over the sum of speeds") {
+  libra::batch_plan plan = small_plan();
+  step_bound const equal = bound_of(plan, plain(), plain_step);
+  plan.options.speeds_permille = {1000, 500, 1000, 250};
+  step_bound const bound = bound_of(plan, plain(), plain_step);
+  CHECK(bound.attention_seconds == doctest::Approx(equal.attention_seconds * 4 / 2.75));
+  CHECK(bound.step_seconds == doctest::Approx(bound.attention_seconds + 4 * 60'000 * ps));
+  // Where pools go their own way, one has linear layers at half speed only.
+  step_options options = plain_step;
+  options.sync = synchronisation::batch;
+  CHECK(bound_of(plan, plain(), options).step_seconds == doctest::Approx(bound.attention_seconds + 2 * 60'000 * ps));
+}

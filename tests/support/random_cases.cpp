@@ -108,6 +108,10 @@ std::string planning_case::describe() const {
   for (std::int64_t const length : lengths) {
     text += message(' ', length);
   }
+  text += options.speeds_permille.empty() ? "" : ", speeds";
+  for (std::int32_t const speed : options.speeds_permille) {
+    text += message(' ', speed);
+  }
   return text;
 }
 
@@ -148,6 +152,12 @@ planning_case random_case(std::uint64_t seed, case_limits const& limits) {
   c.options.relay = bits.below(5) != 0;
   c.options.spread_bytes = bits.below(3) == 0 ? plan_options{}.spread_bytes : bits.between(0, 4000);
   c.lengths = random_lengths(bits, c);
+  if (bits.below(4) == 0) {
+    for (std::int64_t r = 0; r < c.layout.ranks(); ++r) {
+      c.options.speeds_permille.push_back(
+          static_cast<std::int32_t>(bits.below(2) == 0 ? unit_speed_permille : bits.between(100, 3000)));
+    }
+  }
   return c;
 }
 
@@ -155,6 +165,7 @@ pool_batch random_pool(std::uint64_t seed, case_limits const& limits) {
   planning_case c = random_case(seed, limits);
   c.place.policy = variance_reduced{};
   c.options.home = sharding::contiguous;
+  c.options.speeds_permille.clear();
   batch_plan const plan = c.plan();
   random_bits bits(seed + 1);
   auto const m = static_cast<std::int32_t>(bits.between(0, plan.placement.steps() - 1));

@@ -105,7 +105,7 @@ struct case_limits {
 /// The case of a seed: an unfriendly list and layout, and a policy for each seam.
 planning_case random_case(std::uint64_t seed, case_limits const& limits = {});
 
-/// One pool of a random case: enough to test dispatchers and lowering.
+/// One pool of a random case, of ranks of speed 1: enough to test dispatchers and lowering.
 pool_batch random_pool(std::uint64_t seed, case_limits const& limits = {});
 
 std::string describe(pool_batch const& b);

@@ -93,6 +93,9 @@ TEST_CASE("files that cannot be read or written") {
   std::string const csv = folder.write("table.csv", "id,n\n1,5\n");
   std::string const objects = folder.write("objects.jsonl", "{\"n\": 5}\n");
   std::string const nowhere = folder.path("no/such/folder/out.json");
+  std::string const few = folder.write("few.speeds", "1\n1\n0.5\n");
+  std::string const zero = folder.write("zero.speeds", "1\n\n0\n");
+  std::string const fine = folder.write("fine.speeds", "0.12345\n");
   std::vector<std::string> const layout{"--window", "1000", "--dp", "4", "--cp", "2"};
   auto const with_layout = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), layout.begin(), layout.end());
@@ -113,6 +116,11 @@ TEST_CASE("files that cannot be read or written") {
       {{"lengths", objects}, "", {objects, "--field"}},
       {{"lengths", objects, "--field", "m"}, "", {objects + ":1", "'m' is missing"}},
       {{"policies", "--json", nowhere}, "", {nowhere}},
+      {with_layout({"plan", good, "--speeds", missing}), "", {missing, "No such file"}},
+      {with_layout({"plan", good, "--speeds", few}), "", {few, "3 speeds", "expected 8", "--dp 4 x --cp 2"}},
+      {with_layout({"simulate", good, "--speeds", zero}), "", {zero + ":3", "'0'", "0.001 to 1000"}},
+      {with_layout({"advise", good, "--speeds", fine}), "", {fine + ":1", "'0.12345'", "three places"}},
+      {with_layout({"run", good, "--speeds", "-"}), "1\n", {"--speeds is '-'", "expected a file"}},
   };
   for (refusal const& wrong : table) check_refused(wrong);
 }

@@ -82,7 +82,7 @@ TEST_CASE("the configuration shows every option as resolved") {
       R"({"window":1024,"dp":3,"cp":8,"pool":3,"micro_steps":4,"overlong":"split","order":"file","seed":0,)"
       R"("packer":"best_fit_decreasing","placer":"variance_reduced","dispatcher":"pooled","cost":"roofline","arrange":"on",)"
       R"("home":"contiguous","model":"qwen3-30b-a3b","q_heads":32,"kv_heads":4,"head_dim":128,"layers":48,"hidden":2048,)"
-      R"("active_parameters":3300000000,"tp":1,"mask":"causal","machine":"h200-sxm","sync":"layer","pp":1})");
+      R"("active_parameters":3300000000,"tp":1,"mask":"causal","machine":"h200-sxm","sync":"layer","pp":1,"speeds":null})");
 
   json const other = plan(lines(mixed), small + words{"--micro-steps",
                                                       "2",
@@ -125,7 +125,7 @@ TEST_CASE("the configuration shows every option as resolved") {
       R"({"window":1000,"dp":4,"cp":2,"pool":2,"micro_steps":2,"overlong":"truncate","order":"shuffle",)"
       R"("seed":18446744073709551615,"packer":"in_order","placer":"as_packed","dispatcher":"ulysses","cost":"pair_count",)"
       R"("arrange":"off","home":"contiguous","model":"custom","q_heads":14,"kv_heads":2,"head_dim":64,"layers":2,)"
-      R"("hidden":512,"active_parameters":7,"tp":2,"mask":"window:1024","machine":"h100-sxm","sync":"layer","pp":1})");
+      R"("hidden":512,"active_parameters":7,"tp":2,"mask":"window:1024","machine":"h100-sxm","sync":"layer","pp":1,"speeds":null})");
 }
 
 TEST_CASE("sizes take K and M") {
@@ -271,4 +271,36 @@ TEST_CASE("tables are for people, the document goes beside or instead of them") 
   CHECK(idle.exit_code == 0);
   CHECK(idle.out.find("50.0 %  of the ranks never get work: 4 query heads for 8 ranks per sequence") !=
         std::string::npos);
+}
+
+TEST_CASE("ranks of unequal speed: work in proportion, figures in time, the speeds in the configuration") {
+  scratch_folder const folder;
+  std::string const ones = folder.write("ones", "1\n1.0\n1\n1\n1\n1\n1\n1.000\n");
+  std::string const slow = folder.write("slow", "# rank 3 is throttled\n1\n1\n1\n0.5\n1\n1\n1\n1\n");
+  words const pairs = small + words{"--cost", "pair_count", "--full"};
+  json const usual = plan(lines(mixed), pairs);
+  json const equal = plan(lines(mixed), pairs + words{"--speeds", ones});
+  CHECK(usual["config"]["speeds"].is_null());
+  CHECK(equal["config"]["speeds"].size() == 8);
+  CHECK(equal["fingerprint"] == usual["fingerprint"]);
+  CHECK(equal["dispatch"] == usual["dispatch"]);
+
+  json const uneven = plan(lines(mixed), pairs + words{"--speeds", slow});
+  CHECK(uneven["config"]["speeds"].dump() == "[1.0,1.0,1.0,0.5,1.0,1.0,1.0,1.0]");
+  CHECK(uneven["placement"] == usual["placement"]);
+  CHECK(uneven["fingerprint"] != usual["fingerprint"]);
+  // Rank 3 is in the first pool of two slots, the other's plan is the same.
+  for (std::size_t p = 0; p < usual["dispatch"]["pools"].size(); ++p) {
+    json const& before = usual["dispatch"]["pools"][p];
+    json const& after = uneven["dispatch"]["pools"][p];
+    CHECK((after == before) == (before["pool"] == 1));
+    if (before["pool"] == 0) {
+      CHECK(after["lower_bound"][0].get<double>() ==
+            doctest::Approx(before["lower_bound"][0].get<double>() * 4 / 3.5).epsilon(0.001));
+    }
+  }
+  // Ulysses cannot adapt: the slow rank takes twice as long.
+  words const ulysses = pairs + words{"--dispatcher", "ulysses", "--speeds"};
+  CHECK(plan(lines(mixed), ulysses + words{slow})["dispatch"]["dispatched_over_mean"].get<double>() >
+        1.3 * plan(lines(mixed), ulysses + words{ones})["dispatch"]["dispatched_over_mean"].get<double>());
 }

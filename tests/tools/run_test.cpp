@@ -1,4 +1,5 @@
 #include <support/command.hpp>
+#include <support/scratch_folder.hpp>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -157,4 +158,12 @@ TEST_CASE("a timeout must be a number of seconds") {
   CHECK(result.exit_code == 2);
   CHECK(result.error_lines() == 1);
   CHECK(result.err.find("--timeout") != std::string::npos);
+}
+
+TEST_CASE("a run with ranks of unequal speed computes the same attention") {
+  libra::test::scratch_folder const folder;
+  std::string const speeds = folder.write("speeds", "1\n0.4\n");
+  json const document = run({"--speeds", speeds, "--cost", "pair_count", "--compare", "ulysses,zigzag_ring,pooled"});
+  CHECK(document["config"]["speeds"].dump() == "[1.0,0.4]");
+  for (json const& system : document["systems"]) CHECK(system["passed"] == true);
 }

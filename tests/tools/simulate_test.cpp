@@ -82,6 +82,24 @@ TEST_CASE("pipeline stages add bubbles, recomputing adds attention") {
   CHECK(double(only({"--recompute", "full"}).at("attention_seconds")) > double(plain.at("attention_seconds")));
 }
 
+TEST_CASE("a slow rank slows Ulysses more than a pool, whose bound knows of it") {
+  libra::test::scratch_folder const folder;
+  std::string text = "0.5\n";
+  for (int r = 1; r < 16; ++r) text += "1\n";
+  words const options{"--systems", "ulysses,pooled", "--micro-steps", "1"};
+  json const equal = simulate(options);
+  json const slow = simulate(options + words{"--speeds", folder.write("speeds", text)});
+  double const bound = equal.at("bound").at("attention_seconds");
+  CHECK(double(slow.at("bound").at("attention_seconds")) == doctest::Approx(bound * 16 / 15.5));
+  for (std::size_t s = 0; s < 2; ++s) {
+    CHECK(double(slow.at("systems").at(s).at("linear_seconds")) ==
+          doctest::Approx(2 * double(equal.at("systems").at(s).at("linear_seconds"))));
+  }
+  double const pooled = double(slow.at("systems").at(1).at("attention_seconds"));
+  CHECK(pooled < 1.25 * double(equal.at("systems").at(1).at("attention_seconds")));
+  CHECK(double(slow.at("systems").at(0).at("attention_seconds")) > 1.5 * pooled);
+}
+
 TEST_CASE("the trace is a document of its own") {
   libra::test::scratch_folder const folder;
   std::string const path = folder.path("trace.json");

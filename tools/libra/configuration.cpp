@@ -2,6 +2,10 @@
 
 #include "values.hpp"
 
+#include <libra/model/speeds.hpp>
+
+#include <cstdint>
+
 namespace libra::tools {
 
 void write_members(json_writer& json, configuration const& config) {
@@ -31,6 +35,13 @@ void write_members(json_writer& json, configuration const& config) {
   json.member("machine", config.machine.name);
   json.member("sync", config.goal.sync == synchronisation::layer ? "layer" : "batch");
   json.member("pp", config.goal.stages);
+  if (config.planning.speeds_permille.empty()) {
+    json.member("speeds", nullptr);
+  } else {
+    json.array("speeds", [&] {
+      for (std::int32_t const s : config.planning.speeds_permille) json.element(s / double{unit_speed_permille});
+    });
+  }
 }
 
 }  // namespace libra::tools

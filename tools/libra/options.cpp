@@ -6,6 +6,9 @@
 #include "values.hpp"
 
 #include <libra/core/error.hpp>
+#include <libra/io/file.hpp>
+#include <libra/io/in_quotes.hpp>
+#include <libra/io/speeds_text.hpp>
 #include <libra/model/transformer.hpp>
 
 #include <CLI/App.hpp>
@@ -113,6 +116,18 @@ attention_shape divide_heads(attention_shape shape, std::int32_t tp) {
   return shape;
 }
 
+/// The speed of each rank, or none where they are not given.
+std::vector<std::int32_t> resolve_speeds(std::string const& file, layout const& l) {
+  if (file.empty()) {
+    return {};
+  }
+  require(file != "-", "--speeds is '-', expected a file");
+  std::vector<std::int32_t> speeds = speeds_from_text(read_file(file), file);
+  require(static_cast<std::int64_t>(speeds.size()) == l.ranks(), file, ": has ", speeds.size(), " speeds, expected ",
+          l.ranks(), ": one for each rank of --dp ", l.dp, " x --cp ", l.cp);
+  return speeds;
+}
+
 }  // namespace
 
 configuration resolve(planning_options const& typed, std::int64_t shrink) {
@@ -137,6 +152,7 @@ configuration resolve(planning_options const& typed, std::int64_t shrink) {
   config.planning.home = std::array{
       sharding::contiguous, sharding::zigzag}[parse_choice("--home", typed.home, names{"contiguous", "zigzag"})];
   resolve_machine(typed.machine, config);
+  config.planning.speeds_permille = resolve_speeds(typed.speeds, config.layout);
   config.model = resolve_model(typed);
   config.tp = parse_int32("--tp", typed.tp);
   config.planning.shape = divide_heads(config.model.shape, config.tp);
@@ -211,6 +227,9 @@ void add_options(CLI::App& command, planning_options& o) {
   add(command, shape, "--mask", o.mask, "MASK", "inside each document: causal, full, window:N");
   add(command, shape, "--machine", o.machine, "NAME|FILE",
       "rates and links of the ranks: " + machine_names() + ", or a file ending in .json");
+  add(command, shape, "--speeds", o.speeds, "FILE",
+      "relative speed of each rank, one decimal a line, as 1 or 0.85; slot by slot [all 1]")
+      ->default_str("");
 }
 
 void add_options(CLI::App& command, running_options& o) {

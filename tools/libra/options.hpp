@@ -58,6 +58,7 @@ struct planning_options {
   std::string tp{"1"};
   std::string sync{"layer"};
   std::string pp{"1"};
+  std::string speeds;
 };
 
 /// The rest of `run`'s options, as typed.

@@ -38,7 +38,7 @@ struct crossing_bytes {
 /// whole heads first, so that few key/value heads cross and every home rank sends alike. Nodes below the mean take them
 /// in order, so that a head is split between as few nodes as possible. How much of the surplus is given away is chosen
 /// so that computing in a node and sending or receiving at a port take least, as far as the two overlap (`rate`); that
-/// can be nothing.
+/// can be nothing. A node is as fast as its ranks together.
 ///
 /// Complexity: O(n log n) in the segments plus linear in exported heads, a dozen times if the exchange limits.
 template <cost_model Cost>
@@ -49,6 +49,7 @@ class node_balance {
         batch_(work.batch),
         nodes_(batch_, links.ranks_per_node),
         links_(links),
+        speed_(std::max<std::int64_t>(1, batch_.speed_of(0, batch_.ranks()))),
         bytes_(bytes_of(work.direction(), batch_.shape.head_dim)) {}
 
   [[nodiscard]] node_map const& nodes() const noexcept { return nodes_; }
@@ -97,6 +98,10 @@ class node_balance {
   [[nodiscard]] std::int32_t ranks_of(std::size_t node) const {
     auto const n = static_cast<std::int32_t>(node);
     return nodes_.first(n + 1) - nodes_.first(n);
+  }
+  [[nodiscard]] std::int64_t speed_of(std::size_t node) const {
+    auto const n = static_cast<std::int32_t>(node);
+    return batch_.speed_of(nodes_.first(n), nodes_.first(n + 1));
   }
   [[nodiscard]] share head_of(piece const& p, std::int32_t kv_head) const {
     std::int32_t const group = batch_.shape.group();
@@ -199,7 +204,7 @@ class node_balance {
     std::vector<share> given;
     std::vector<std::pair<int128, std::size_t>> takers;
     auto const above_mean = [&](std::size_t n) {
-      return (own_[n] - work_.total * ranks_of(n) / std::max(1, batch_.ranks())) * permille / 1000;
+      return (own_[n] - work_.total * speed_of(n) / speed_) * permille / 1000;
     };
     for (std::size_t n = 0; n < nodes; ++n) {
       if (int128 const room = -above_mean(n); room > 0) {
@@ -295,7 +300,7 @@ class node_balance {
         work += work_.work_of(s);
       }
       std::int64_t const ranks = std::max(1, ranks_of(n));
-      result.computing_ps = std::max(result.computing_ps, ceil_div(work, int128{ranks}));
+      result.computing_ps = std::max(result.computing_ps, at_speed(work, std::max<std::int64_t>(1, speed_of(n))));
       traffic const& node = moved.nodes[n];
       std::int64_t busiest = std::max(node.sent, node.received) / ranks;
       for (std::int32_t r = nodes_.first(static_cast<std::int32_t>(n));
@@ -323,6 +328,7 @@ class node_balance {
   pool_batch const& batch_;
   node_map nodes_;
   topology links_;
+  std::int64_t speed_{};  ///< of all ranks together
   crossing_bytes bytes_;
   std::vector<std::vector<piece>> pieces_;
   std::vector<int128> own_;

@@ -14,7 +14,7 @@
 namespace libra {
 
 /// Tiled attention pooling: every rank of the pool computes an equal share of the pool's work, as much of it as
-/// possible where it is.
+/// possible where it is. Where ranks differ in speed, shares take equal time.
 ///
 /// Each pass is dispatched by its own cost. Work stays on its home rank, then in its group, as far as the share
 /// allows; short documents stay first, since moving them costs most bytes for their work. The surplus is poured into

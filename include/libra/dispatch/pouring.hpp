@@ -109,7 +109,7 @@ class pool_work {
   pass pass_;
 };
 
-/// Spreads shares over the ranks of a node: fills every rank up to a common level, home first.
+/// Spreads shares over the ranks of a node: fills every rank up to a common level of time, home first.
 template <cost_model Cost>
 class pouring {
  public:
@@ -118,7 +118,11 @@ class pouring {
       : work_(work),
         batch_(work.batch),
         first_(first),
-        last_(last) {
+        last_(last),
+        speed_(work.batch.speed_of(first, last)) {
+    for (std::int32_t r = first; r < last; ++r) {
+      fastest_ = std::max(fastest_, batch_.speed_of(rank_id(r)));
+    }
     for (share const& s : shares) {
       rank_span const home = home_ranks(s);
       bool const foreign = home.first >= home.last;
@@ -136,31 +140,41 @@ class pouring {
   /// Appends the tiles to `tiles`.
   void run(std::vector<tile>& tiles) {
     // Cuts fall on units, so a level may leave some work over; it then rises by what was left. The level stays within
-    // a unit of the mean unless the work is too coarse for so many ranks, where it grows faster.
-    int128 level = ceil_div(total_, ranks());
+    // a unit of the mean unless the work is too coarse for so many ranks, where it grows faster. It is that of the
+    // fastest rank, so that rounding costs the others nothing.
+    int128 level = level_of(total_);
     for (int attempt = 0;; ++attempt) {
       int128 const left = fill(level);
       if (left == 0) {
         break;
       }
-      int128 const rise = ceil_div(left, ranks());
+      int128 const rise = level_of(left);
       level += attempt < 8 ? rise : std::max(rise, level / 16 + 1);
     }
     tiles.insert(tiles.end(), tiles_.begin(), tiles_.end());
   }
 
  private:
-  [[nodiscard]] std::int32_t ranks() const noexcept { return last_ - first_; }
+  /// What the fastest rank gets of `work` when all get their share.
+  [[nodiscard]] int128 level_of(int128 work) const noexcept { return ceil_div(work * fastest_, speed_); }
+  /// What fills rank `r` of this node up to a level of the fastest.
+  [[nodiscard]] int128 room_at(int128 level, std::size_t r) const noexcept {
+    return ceil_div(level * batch_.speed_of(rank_id(r + static_cast<std::size_t>(first_))), fastest_);
+  }
 
   /// Fills every rank up to `level` and returns the work that found no place.
   int128 fill(int128 level) {
     tiles_.clear();
     // What comes from other nodes is spread evenly, so that every rank has work of its own node to cover its way.
-    room_.assign(static_cast<std::size_t>(ranks()), std::min(level, ceil_div(foreign_total_, ranks())));
+    int128 const foreign = std::min(level, level_of(foreign_total_));
+    room_.resize(static_cast<std::size_t>(last_ - first_));
+    for (std::size_t r = 0; r < room_.size(); ++r) {
+      room_[r] = room_at(foreign, r);
+    }
     left_ = foreign_;
     pour_surplus();
-    for (int128& room : room_) {
-      room += level - std::min(level, ceil_div(foreign_total_, ranks()));
+    for (std::size_t r = 0; r < room_.size(); ++r) {
+      room_[r] += room_at(level, r) - room_at(foreign, r);
     }
     left_.insert(left_.end(), items_.begin(), items_.end());
     pour_into([&](share const& i) { return home_ranks(i); });
@@ -248,6 +262,8 @@ class pouring {
   pool_batch const& batch_;
   std::int32_t first_{};
   std::int32_t last_{};
+  std::int64_t speed_{};  ///< of all ranks together
+  std::int32_t fastest_{1};
   int128 total_{};
   int128 foreign_total_{};
   std::vector<share> foreign_;  ///< of other nodes

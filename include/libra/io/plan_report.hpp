@@ -4,6 +4,7 @@
 #include <libra/core/ids.hpp>
 #include <libra/core/wide.hpp>
 #include <libra/model/pool_batch.hpp>
+#include <libra/model/speeds.hpp>
 #include <libra/model/work.hpp>
 #include <libra/plan/certificate.hpp>
 #include <libra/plan/metrics.hpp>
@@ -73,13 +74,16 @@ class plan_report {
   [[nodiscard]] report_detail detail() const noexcept { return detail_; }
   [[nodiscard]] std::vector<pool_report> const& pools() const noexcept { return pools_; }
 
-  /// Sum over the micro-steps of the largest rank's forward and largest rank's backward work, over the mean rank's.
+  /// Sum over the micro-steps of the largest rank's forward and largest rank's backward work, over the mean rank's;
+  /// with ranks of unequal speed, of the longest times over those in which all ranks together do the work.
   [[nodiscard]] double dispatched_over_mean() const {
     wide_work all;
     for (wide_work const& w : largest_) {
       all += w;
     }
-    return ratio(all.total(), work_.total()) * static_cast<double>(batch_->layout.ranks());
+    std::int64_t const ranks = batch_->layout.ranks();
+    return ratio(all.total(), work_.total()) *
+           (static_cast<double>(sum_of_speeds(batch_->options.speeds_permille, ranks)) / unit_speed_permille);
   }
   /// Share of the query rows (times heads) that are computed where they live, from keys that live there too.
   [[nodiscard]] double local_token_share() const noexcept {

@@ -4,6 +4,7 @@
 #include <libra/model/home.hpp>
 #include <libra/model/packing.hpp>
 #include <libra/model/shape.hpp>
+#include <libra/model/speeds.hpp>
 #include <libra/model/tile.hpp>
 #include <libra/model/work.hpp>
 
@@ -37,6 +38,8 @@ struct pool_batch {
   /// each rank of its group, and `[ranks]`, the rows of each rank.
   std::vector<std::int64_t> zigzag_begin{};
   std::vector<std::int64_t> zigzag_rows{};
+  /// Relative speed of each rank. Shape: `[ranks]`; empty: all 1.
+  std::vector<std::int32_t> speeds_permille{};
 
   /// Numbers the local rows of zigzag shards. Needed once all segments are there; contiguous shards need no numbers.
   void number_rows() {
@@ -62,6 +65,17 @@ struct pool_batch {
   }
 
   [[nodiscard]] std::int32_t ranks() const noexcept { return slots * home.cp; }
+  [[nodiscard]] std::int32_t speed_of(rank_id r) const noexcept {
+    return speeds_permille.empty() ? unit_speed_permille : speeds_permille[r.index()];
+  }
+  /// The sum of the speeds of ranks `[first, last)`, in thousandths.
+  [[nodiscard]] std::int64_t speed_of(std::int32_t first, std::int32_t last) const noexcept {
+    std::int64_t sum = 0;
+    for (std::int32_t r = first; r < last; ++r) {
+      sum += speed_of(rank_id(r));
+    }
+    return sum;
+  }
   [[nodiscard]] rank_id rank_of(slot_id slot, std::int32_t c) const noexcept {
     return rank_id(slot.value * home.cp + c);
   }

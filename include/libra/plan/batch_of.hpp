@@ -5,10 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace libra {
 
-/// What one pool of one micro-step computes: its slots' segments and where they lie.
+/// What one pool of one micro-step computes: its slots' segments and where they lie, and how fast its ranks are.
 ///
 /// Errors: `input_error` naming a micro-step or pool that the plan does not have.
 [[nodiscard]] inline pool_batch batch_of(batch_plan const& plan, micro_step_id m, pool_id g) {
@@ -22,6 +23,13 @@ namespace libra {
                    .segments = {},
                    .zigzag_begin = {},
                    .zigzag_rows = {}};
+  if (std::span const speeds = plan.options.speeds_permille; !speeds.empty()) {
+    std::span const own =
+        speeds.subspan(static_cast<std::size_t>(batch.first_rank), static_cast<std::size_t>(batch.ranks()));
+    if (!all_speeds_one(own)) {
+      batch.speeds_permille.assign(own.begin(), own.end());
+    }
+  }
   auto const sequences = plan.placement.pool(m, g, plan.pools);
   for (std::size_t slot = 0; slot < sequences.size(); ++slot) {
     std::int64_t position = 0;

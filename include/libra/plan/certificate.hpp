@@ -24,6 +24,9 @@ struct placement_certificate {
 };
 
 /// Proof of how good a pool's dispatch is: the largest rank's work against the pool's work spread evenly.
+///
+/// Units of makespan and bound: work that a rank of speed 1 does in the time; where all ranks have that speed, a rank's
+/// work and the mean.
 struct pool_certificate {
   wide_work makespan;
   wide_work lower_bound;

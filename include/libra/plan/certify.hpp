@@ -86,7 +86,8 @@ namespace detail {
   return certificate;
 }
 
-/// Certifies a dispatch: the largest rank's work in each pass, and the pool's uncut work spread evenly over its ranks.
+/// Certifies a dispatch: the work of the rank that takes longest in each pass, and the pool's uncut work spread evenly
+/// over its ranks, both at their speeds.
 ///
 /// Errors: `range_error` from the cost model or beyond 128 bits. Complexity: linear in segments and tiles.
 template <cost_model Cost>
@@ -105,12 +106,14 @@ template <cost_model Cost>
       ranks[t.rank.index()] += p == pass::forward ? work{amount, 0} : work{0, amount};
     }
   }
-  for (wide_work const& r : ranks) {
-    certificate.makespan = {std::max(certificate.makespan.forward, r.forward),
-                            std::max(certificate.makespan.backward, r.backward)};
-    certificate.total += r;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    std::int32_t const speed = batch.speed_of(rank_id(r));
+    certificate.makespan = {std::max(certificate.makespan.forward, at_speed(ranks[r].forward, speed)),
+                            std::max(certificate.makespan.backward, at_speed(ranks[r].backward, speed))};
+    certificate.total += ranks[r];
   }
-  certificate.lower_bound = {ceil_div(whole.forward, batch.ranks()), ceil_div(whole.backward, batch.ranks())};
+  std::int64_t const speed = batch.speed_of(0, batch.ranks());
+  certificate.lower_bound = {at_speed(whole.forward, speed), at_speed(whole.backward, speed)};
   return certificate;
 }
 

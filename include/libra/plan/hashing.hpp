@@ -26,6 +26,12 @@ namespace libra {
   return h.finish();
 }
 
+inline void add_to(hasher& h, std::span<std::int32_t const> values) noexcept {
+  h.add(values.size());
+  for (std::int32_t const value : values) {
+    h.add(value);
+  }
+}
 inline void add_to(hasher& h, layout const& l) noexcept {
   h.add(l.window_tokens).add(l.dp).add(l.cp).add(l.pool).add(l.micro_steps);
 }
@@ -83,6 +89,9 @@ inline void add_to(hasher& h, region const& r) noexcept {
   for (placed_segment const& s : b.segments) {
     add_to(h, s.what);
     h.add(s.sequence.value).add(s.slot.value).add(s.position);
+  }
+  if (!b.speeds_permille.empty()) {
+    add_to(h, b.speeds_permille);
   }
   return h.finish();
 }

@@ -8,6 +8,7 @@
 #include <libra/model/placement.hpp>
 #include <libra/model/pool_batch.hpp>
 #include <libra/model/shape.hpp>
+#include <libra/model/speeds.hpp>
 #include <libra/model/topology.hpp>
 #include <libra/model/work.hpp>
 #include <libra/plan/certificate.hpp>
@@ -37,9 +38,13 @@ struct plan_options {
   /// By how many bytes of a round a rank's network port has to exceed the mean of its node before neighbours carry the
   /// surplus.
   std::int64_t spread_bytes{lowering_options{}.spread_bytes};
+  /// Relative speed of each rank of the job: dispatch gives a rank work in proportion. Shape: `[dp * cp]`; empty:
+  /// all 1.
+  std::vector<std::int32_t> speeds_permille{};
 };
 
-/// Errors: `input_error` naming the first option that cannot be used.
+/// Errors: `input_error` naming the first option that cannot be used. Whether there is a speed for every rank is for
+/// who knows the layout.
 constexpr void validate(plan_options const& options) {
   validate(options.shape);
   validate(options.links);

@@ -55,6 +55,7 @@ class scheduler {
                              plan_options const& options = {}) const {
     validate(l);
     validate(options);
+    validate_speeds(options.speeds_permille, l.ranks());
     require(!lengths.empty(), "the list of lengths is empty, expected at least one document");
     packing packed = pack_(lengths, l.window_tokens);
     if (options.arrange && options.home == sharding::contiguous) {
@@ -127,7 +128,19 @@ class scheduler {
     for (sequence_id const s : batch.placement.pool(m, g, batch.pools)) {
       total += batch.work[s.index()].of(p);
     }
-    return wave_count(total, batch.pools.slots(g) * batch.layout.cp, batch.options.links);
+    // Ranks of unequal speed take their time together as so many equal ones take longer or shorter work.
+    std::int32_t const ranks = batch.pools.slots(g) * batch.layout.cp;
+    return wave_count(at_speed(total * ranks, speed_of_pool(batch, g)), ranks, batch.options.links);
+  }
+
+  [[nodiscard]] static std::int64_t speed_of_pool(batch_plan const& batch, pool_id g) {
+    std::int64_t const ranks = std::int64_t{batch.pools.slots(g)} * batch.layout.cp;
+    std::span<std::int32_t const> const speeds = batch.options.speeds_permille;
+    return speeds.empty() ? ranks * unit_speed_permille
+                          : sum_of_speeds(speeds.subspan(static_cast<std::size_t>(batch.pools.first_slot(g)) *
+                                                             static_cast<std::size_t>(batch.layout.cp),
+                                                         static_cast<std::size_t>(ranks)),
+                                          ranks);
   }
 
   [[nodiscard]] wide_work work_of(std::span<segment const> sequence, attention_shape const& shape) const {
@@ -147,6 +160,9 @@ class scheduler {
     add_to(h, options.width);
     h.add(options.arrange).add(options.waves).add(static_cast<std::uint8_t>(options.home));
     h.add(options.relay).add(options.spread_bytes);
+    if (!all_speeds_one(options.speeds_permille)) {
+      add_to(h, options.speeds_permille);
+    }
     h.add(policy_name(pack_))
         .add(policy_name(pools_))
         .add(policy_name(place_))

@@ -58,7 +58,7 @@ class sampler {
       : source_(std::make_unique<Source const>(std::move(source))),
         planner_(std::move(planner)),
         layout_((validate(l), l)),
-        options_((validate(options.planning), options)),
+        options_((validate(options.planning), validate_speeds(options.planning.speeds_permille, l.ranks()), options)),
         cutter_(cutter()) {}
 
   /// The next global batch, or nothing at the end of an epoch; the call after that begins the next epoch.

@@ -31,8 +31,8 @@ namespace libra::sim {
 /// - Before that latency a rank copies what it sends of single heads out of its home tensors, and after its last flow
 /// it
 ///   copies what it received back into them (`copy_time_of`). An exchange without flows takes its copies.
-/// - Ops of the compute queue take `op_time_ps`, `sm_factor` times as long while the rank has an exchange with others
-///   under way.
+/// - Ops of the compute queue take `op_time_ps` at the rank's speed, `sm_factor` times as long while the rank has an
+///   exchange with others under way.
 ///
 /// One object runs any number of pools and keeps its capacity. Units: picoseconds.
 /// Determinism: integers only; the same inputs give the same times on every platform.
@@ -49,7 +49,10 @@ class engine {
     validate(rates);
     op_context<Time> const context{batch, programs.direction, programs.width, rates, time};
     auto const duration_of = [&](op_index o) {
-      return op_time_ps(programs.ranks[ops_[o].rank], *ops_[o].what, context);
+      std::uint32_t const r = ops_[o].rank;
+      return checked_int64(
+          at_speed(op_time_ps(programs.ranks[r], *ops_[o].what, context), batch.speed_of(rank_id(std::size_t{r}))),
+          "an op's time in picoseconds");
     };
     prepare(batch, programs, rates);
     for (std::uint32_t r = 0; r < programs.ranks.size(); ++r) {

@@ -6,6 +6,7 @@
 #include <libra/model/home.hpp>
 #include <libra/model/machine.hpp>
 #include <libra/model/pipeline.hpp>
+#include <libra/model/speeds.hpp>
 #include <libra/model/work.hpp>
 #include <libra/plan/plan.hpp>
 #include <libra/sim/layer_time.hpp>
@@ -60,7 +61,7 @@ struct step_bound {
   double step_seconds{};
 };
 
-/// Linear picoseconds of all layers for one micro-step.
+/// Linear picoseconds of all layers for one micro-step, on ranks of speed 1.
 ///
 /// Forward takes 2 flop a parameter and token, backward 4, and a recomputed forward pass 2 more.
 [[nodiscard]] inline work linear_work(layout const& l, machine const& rates, step_options const& o) {
@@ -87,6 +88,29 @@ struct layer_step {
 [[nodiscard]] constexpr layer_step slowest(layer_step const& a, layer_step const& b) noexcept {
   return {{std::max(a.attention.forward, b.attention.forward), std::max(a.attention.backward, b.attention.backward)},
           std::max(a.busy_ps, b.busy_ps)};
+}
+
+/// The linear work of one micro-step on ranks of these speeds: T/C tokens each, and all wait for the slowest.
+[[nodiscard]] inline work linear_on(std::span<std::int32_t const> speeds_permille, work const& linear) {
+  std::int32_t const speed = slowest_speed(speeds_permille);
+  return {checked_int64(at_speed(linear.forward, speed), "linear picoseconds"),
+          checked_int64(at_speed(linear.backward, speed), "linear picoseconds")};
+}
+
+/// The linear work of each set of ranks that wait for each other in a layer: all of the job, or each pool's.
+[[nodiscard]] inline std::vector<work> linear_of_sets(batch_plan const& plan, work const& linear,
+                                                      step_options const& o) {
+  std::span<std::int32_t const> const speeds = plan.options.speeds_permille;
+  std::vector<work> sets;
+  for (std::int32_t g = 0; g < (o.sync == synchronisation::layer ? 1 : plan.pools.size()); ++g) {
+    bool const all = speeds.empty() || o.sync == synchronisation::layer;
+    auto const cp = static_cast<std::size_t>(plan.layout.cp);
+    sets.push_back(linear_on(all ? speeds
+                                 : speeds.subspan(static_cast<std::size_t>(plan.pools.first_slot(pool_id(g))) * cp,
+                                                  static_cast<std::size_t>(plan.pools.slots(pool_id(g))) * cp),
+                             linear));
+  }
+  return sets;
 }
 
 [[nodiscard]] constexpr std::int64_t layers_of_stage(step_options const& o, std::int32_t stage) noexcept {
@@ -162,10 +186,10 @@ inline void put_extremes(layout const& l, std::span<layer_time const> times, ste
 /// The training step of a plan whose pools' layers take `times`.
 ///
 /// A micro-step is layers of linear work on T/C tokens a rank and of attention; the linear work is the same everywhere
-/// and waits for nobody. With `synchronisation::layer` a micro-step's attention takes the slowest pool's forward plus
-/// the slowest pool's backward time; with `batch` each pool goes its own way, and the slowest one's sum counts.
-/// Pipeline stages take equal shares of the layers and run 1F1B. Left out: optimiser, gradient reduction, embedding and
-/// loss, and what stages send each other.
+/// and takes as long as the slowest rank of those that wait for each other takes. With `synchronisation::layer` a
+/// micro-step's attention takes the slowest pool's forward plus the slowest pool's backward time; with `batch` each
+/// pool goes its own way, and the slowest one's sum counts. Pipeline stages take equal shares of the layers and run
+/// 1F1B. Left out: optimiser, gradient reduction, embedding and loss, and what stages send each other.
 ///
 /// Shape: `times` is `[micro-steps of all global batches, pools]`, of one layer. Errors: `input_error` naming an option
 /// out of range or a wrong number of times; `range_error` beyond the integers.
@@ -177,26 +201,28 @@ inline void put_extremes(layout const& l, std::span<layer_time const> times, ste
   auto const steps = static_cast<std::size_t>(plan.placement.steps());
   require(times.size() == steps * pools, "there are ", times.size(), " layer times, expected ", steps,
           " micro-steps of ", pools, " pools");
-  work const linear = linear_work(plan.layout, rates, options);
+  std::vector<work> const linear = detail::linear_of_sets(plan, linear_work(plan.layout, rates, options), options);
   std::int64_t const layers = detail::layers_of_stage(options, 0);
   auto const per_batch = static_cast<std::size_t>(plan.placement.micro_steps);
 
-  int128 step_ps = 0, attention_ps = 0, exposed_ps = 0, worst_ps = 0;
+  int128 step_ps = 0, attention_ps = 0, exposed_ps = 0, worst_ps = 0, linear_ps = 0;
   for (std::size_t first = 0; first < steps; first += per_batch) {
     auto const sets = detail::waiting_sets(times.subspan(first * pools, per_batch * pools), pools, options);
     std::int64_t longest_ps = -1;
-    std::span<detail::layer_step const> critical;
-    for (auto const& set : sets) {
-      if (std::int64_t const ps = detail::batch_ps(set, linear, options); ps > longest_ps) {
+    std::size_t slowest_set = 0;
+    for (std::size_t set = 0; set < sets.size(); ++set) {
+      if (std::int64_t const ps = detail::batch_ps(sets[set], linear[set], options); ps > longest_ps) {
         longest_ps = ps;
-        critical = set;
+        slowest_set = set;
       }
-      for (detail::layer_step const& step : set) {
+      for (detail::layer_step const& step : sets[set]) {
         worst_ps = std::max(worst_ps, static_cast<int128>(step.attention.forward + step.attention.backward) * layers);
       }
     }
     step_ps += longest_ps;
-    for (detail::layer_step const& step : critical) {
+    work const around = detail::stage_work({}, linear[slowest_set], layers, options);
+    linear_ps += static_cast<int128>(around.forward + around.backward) * static_cast<std::int64_t>(per_batch);
+    for (detail::layer_step const& step : sets[slowest_set]) {
       std::int64_t const attention = step.attention.forward + step.attention.backward;
       attention_ps += static_cast<int128>(attention) * layers;
       exposed_ps += static_cast<int128>(attention - step.busy_ps) * layers;
@@ -204,8 +230,6 @@ inline void put_extremes(layout const& l, std::span<layer_time const> times, ste
   }
   auto const batches = static_cast<double>(plan.placement.global_batches());
   auto const seconds = [&](int128 ps) { return static_cast<double>(ps) * 1e-12 / batches; };
-  work const around = detail::stage_work({}, linear, layers, options);
-  int128 const linear_ps = static_cast<int128>(around.forward + around.backward) * static_cast<std::int64_t>(steps);
 
   step_timing result{.step_seconds = seconds(step_ps),
                      .attention_seconds = seconds(attention_ps),
@@ -222,8 +246,10 @@ inline void put_extremes(layout const& l, std::span<layer_time const> times, ste
   return result;
 }
 
-/// The bound of a plan's lengths on a machine: attention as uncut tiles without launches or exchange, spread evenly
-/// over the ranks, and the linear work. With pipeline stages, of an equal share of the layers.
+/// The bound of a plan's lengths on a machine: attention as uncut tiles without launches or exchange, spread over the
+/// ranks in proportion to their speeds, and the linear work, which the slowest rank has too; where pools wait for each
+/// other only at the end of a batch, that of the pool whose slowest rank is fastest. With pipeline stages, of an equal
+/// share of the layers.
 ///
 /// Errors: `input_error` naming an option out of range; `range_error` beyond the integers.
 [[nodiscard]] inline step_bound bound_of(batch_plan const& plan, machine const& rates, step_options const& options) {
@@ -239,12 +265,14 @@ inline void put_extremes(layout const& l, std::span<layer_time const> times, ste
     }
   }
   int128 const attention_ps = checked_add(checked_mul(sum.forward, options.recompute ? 2 : 1), sum.backward);
-  work const linear = linear_work(plan.layout, rates, options);
+  work const linear = std::ranges::min(detail::linear_of_sets(plan, linear_work(plan.layout, rates, options), options),
+                                       {}, &work::forward);
   double const stages = options.stages;
   step_bound bound;
-  bound.attention_seconds = static_cast<double>(attention_ps) * 1e-12 * options.layers / stages /
-                            static_cast<double>(plan.layout.ranks()) /
-                            static_cast<double>(plan.placement.global_batches());
+  bound.attention_seconds =
+      static_cast<double>(attention_ps) * 1e-12 * options.layers / stages /
+      (static_cast<double>(sum_of_speeds(plan.options.speeds_permille, plan.layout.ranks())) / unit_speed_permille) /
+      static_cast<double>(plan.placement.global_batches());
   bound.step_seconds = bound.attention_seconds + static_cast<double>(linear.forward + linear.backward) * 1e-12 /
                                                      stages * plan.placement.micro_steps;
   return bound;
