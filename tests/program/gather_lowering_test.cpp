@@ -55,8 +55,8 @@ TEST_CASE("zigzag homes: the same tiles, more pieces") {
 TEST_CASE("less than two waves alive are refused") {
   pool_batch const batch = libra::test::hand_pool();
   std::vector<tile> const tiles = libra::test::hand_tiles();
-  CHECK_THROWS_WITH_AS(gather_lowering(batch, tiles, pass::forward, {.alive_waves = 1}),
-                       "alive_waves is 1, expected at least 2", libra::input_error);
+  CHECK_THROWS_WITH_AS(gather_lowering(batch, tiles, pass::forward, {.alive_waves = 3}),
+                       "alive_waves is 3, expected at least 4", libra::input_error);
 }
 
 TEST_CASE("less than one wave is refused") {

@@ -24,6 +24,8 @@ using libra::detail::join_gradient_panels;
 using libra::detail::none;
 using libra::detail::rank_tiles;
 
+constexpr std::int64_t unshared = std::int64_t{1} << 40;
+
 std::vector<rank_tiles> joined() {
   libra::pool_batch const batch = libra::test::hand_pool();
   libra::node_map const nodes(batch, 0);
@@ -51,7 +53,7 @@ TEST_CASE("panels are cut where homes end, and listed by home, segment, head, co
   libra::pool_batch const batch = libra::test::hand_pool();
   libra::node_map const nodes(batch, 0);
   std::vector<rank_tiles> const ranks = joined();
-  auto const homes = gradient_router(batch, nodes, ranks)().homes;
+  auto const homes = gradient_router(batch, nodes, ranks, 1, unshared)().homes;
   REQUIRE(homes.size() == 4);
   // Rank 0 holds keys [0, 128) of segment 0: for each of two heads it gets its own, rank 1's and rank 3's part.
   REQUIRE(homes[0].size() == 6);
@@ -90,7 +92,7 @@ TEST_CASE("parts for a home in another node are added up inside their own, sprea
   }
   std::vector<rank_tiles> ranks = libra::detail::wave_cutter(batch, nodes, libra::pass::backward, {}, 1)(tiles);
   libra::detail::join_gradient_panels(batch, ranks);
-  gradient_routes const routes = gradient_router(batch, nodes, ranks)();
+  gradient_routes const routes = gradient_router(batch, nodes, ranks, 1, unshared)();
   // Keys [0, 128) have two parts, [128, 256) one. The sums of both heads are shared out evenly.
   std::int64_t of_rank[2]{};
   for (libra::detail::node_sum const& s : routes.sums) {
@@ -151,6 +153,42 @@ TEST_CASE("a sum is formed wherever the set of contributors changes, in the orde
   CHECK(out.reduces[3].what.what == tensor::dk);
   CHECK(out.reduces[7].what.what == tensor::dv);
   CHECK(partials(7) == std::vector<std::int64_t>{5000 + 2 * 16});
+}
+
+TEST_CASE("what several nodes have for the same rows is added up between them, a slice each, and goes home once") {
+  // Nodes of one rank: ranks 1, 2 and 3 have parts for rank 0, which holds keys [0, 128) of segment 0.
+  libra::pool_batch const batch = libra::test::hand_pool();
+  libra::node_map const nodes(batch, 1);
+  std::vector<libra::tile> const tiles{{segment_id(0), rank_id(1), 0, 2, 0, 128},
+                                       {segment_id(0), rank_id(2), 0, 2, 128, 192},
+                                       {segment_id(0), rank_id(3), 0, 2, 192, 256}};
+  std::vector<rank_tiles> ranks = libra::detail::wave_cutter(batch, nodes, libra::pass::backward, {}, 1)(tiles);
+  libra::detail::join_gradient_panels(batch, ranks);
+  gradient_routes const routes = gradient_router(batch, nodes, ranks, 1, 0)();
+  REQUIRE(routes.homes[0].size() == 3);
+  std::int64_t next = 0;
+  for (gradient_piece const& g : routes.homes[0]) {
+    CHECK(g.tokens.begin == next);
+    CHECK(g.local == next);
+    next = g.tokens.end;
+    CHECK(g.round == 2);
+    REQUIRE(g.sum != none);
+    libra::detail::node_sum const& s = routes.sums[g.sum];
+    CHECK(s.between_nodes);
+    CHECK(s.at == g.from);
+    CHECK(s.tokens == g.tokens);
+    CHECK(s.round == 1);
+    CHECK(s.last_sent == 2);
+    REQUIRE(s.parts.size() == 3);
+    for (std::int32_t i = 0; i < 3; ++i) {
+      CHECK(s.parts[static_cast<std::size_t>(i)].from == rank_id(i + 1));
+    }
+  }
+  CHECK(next == 128);
+  // Keys [128, 256) are rank 1's: [192, 256) come from rank 3 alone, the others from two ranks.
+  for (gradient_piece const& g : routes.homes[1]) {
+    CHECK((g.sum == none) == (g.from == rank_id(1) || g.tokens.begin >= 192));
+  }
 }
 
 TEST_CASE("keys that nobody adds to between two parts are no sum") {

@@ -41,9 +41,10 @@ tile rows(std::int32_t rank, std::int64_t begin, std::int64_t end) {
   return {segment_id(0), rank_id(rank), 0, 2, begin, end};
 }
 
-key_routes routes(std::vector<tile> const& tiles, std::int32_t waves, std::int32_t ranks_per_node,
-                  std::vector<std::int32_t> const& wave_of = {}) {
-  static pool_batch const batch = two_nodes();
+constexpr std::int64_t never = std::int64_t{1} << 40;
+
+key_routes routes_in(pool_batch const& batch, std::vector<tile> const& tiles, std::int32_t waves,
+                     std::int32_t ranks_per_node, std::vector<std::int32_t> const& wave_of, std::int64_t least_tokens) {
   node_map const nodes(batch, ranks_per_node);
   std::vector<rank_tiles> ranks = libra::detail::wave_cutter(batch, nodes, libra::pass::forward, {}, 1)(tiles);
   for (std::size_t i = 0; i < wave_of.size(); ++i) {
@@ -53,7 +54,11 @@ key_routes routes(std::vector<tile> const& tiles, std::int32_t waves, std::int32
     rank.inputs = join_panels(
         rank.tiles, [](tile_ref const& t) { return !t.keys_home; }, [](tile_ref& t, std::size_t p) { t.panel = p; });
   }
-  return key_router(batch, nodes, ranks)(waves);
+  return key_router(batch, nodes, ranks, least_tokens)(waves);
+}
+key_routes routes(std::vector<tile> const& tiles, std::int32_t waves, std::int32_t ranks_per_node,
+                  std::vector<std::int32_t> const& wave_of = {}) {
+  return routes_in(two_nodes(), tiles, waves, ranks_per_node, wave_of, never);
 }
 
 std::int64_t tokens_of(key_routes const& r, auto accepts) {
@@ -130,7 +135,7 @@ TEST_CASE("keys of the own node come in its first round, without a detour") {
 }
 
 TEST_CASE("what a neighbour got in an earlier wave comes from there, a round after it could have it") {
-  key_routes const r = routes({rows(4, 0, tokens), rows(5, 0, 2048)}, 2, 4, {1, 2});
+  key_routes const r = routes({rows(4, 0, tokens), rows(5, 0, 2048)}, 4, 4, {1, 4});
   CHECK(tokens_of(r, crosses) == tokens);
   std::int64_t passed = 0;
   for (key_move const& m : r.moves) {
@@ -138,10 +143,66 @@ TEST_CASE("what a neighbour got in an earlier wave comes from there, a round aft
       CHECK(m.from == rank_id(4));
       CHECK(m.local < 0);
       CHECK(m.round == libra::detail::passing_round(2));
+      CHECK(m.wave == 4);
       passed += m.tokens.size();
     }
   }
   CHECK(passed == 2048);
+}
+
+TEST_CASE("keys come before the wave that needs them") {
+  key_routes const r = routes({rows(4, 0, tokens)}, 5, 4, {5});
+  for (key_move const& m : r.moves) {
+    CHECK(m.wave == 5);
+    CHECK(m.round == libra::detail::network_round(5 - libra::detail::keys_ahead));
+  }
+}
+
+/// Where the keys of a rank lie after every round, checked against where each move takes them from.
+void check_presence(key_routes const& r, pool_batch const& batch, std::map<std::int32_t, std::int64_t> const& wanted) {
+  std::map<std::int32_t, std::vector<std::pair<std::int32_t, std::int64_t>>> came;  // rank: round and token
+  std::map<std::int32_t, std::int64_t> got;
+  for (key_move const& m : r.moves) {
+    for (std::int64_t t = m.tokens.begin; t < m.tokens.end; ++t) {
+      if (m.local >= 0) {
+        CHECK(batch.home_of(segment_id(0), t) == m.from);
+      } else {
+        CHECK(
+            std::ranges::any_of(came[m.from.value], [&](auto const& c) { return c.first < m.round && c.second == t; }));
+      }
+      came[m.to.value].emplace_back(m.round, t);
+    }
+    got[m.to.value] += m.target_transit ? 0 : m.tokens.size();
+  }
+  std::erase_if(got, [](auto const& g) { return g.second == 0; });
+  CHECK(got == wanted);
+}
+
+/// Four nodes of four ranks, and the document of `two_nodes` with fewer tokens.
+pool_batch four_nodes() {
+  pool_batch batch = two_nodes();
+  batch.home.window_tokens = 512;
+  batch.slots = 4;
+  batch.segments.front().what.length = 512;
+  return batch;
+}
+
+TEST_CASE("what several nodes need leaves home once, and they share it") {
+  std::vector<tile> const tiles{rows(4, 0, 512), rows(5, 256, 512), rows(9, 0, 512), rows(12, 0, 256),
+                                rows(13, 0, 256)};
+  std::map<std::int32_t, std::int64_t> const wanted{{4, 512}, {5, 512}, {9, 512}, {12, 256}, {13, 256}};
+  auto const leave = [](key_move const& m) { return m.from.value < 4 && m.to.value >= 4; };
+  key_routes const shared = routes_in(four_nodes(), tiles, 1, 4, {}, 0);
+  check_presence(shared, four_nodes(), wanted);
+  CHECK(tokens_of(shared, leave) == 512);
+  // The first 256 keys cross twice more, the others once more.
+  CHECK(tokens_of(shared, [&](key_move const& m) { return crosses(m) && !leave(m); }) == 2 * 256 + 256);
+  for (key_move const& m : shared.moves) {
+    CHECK((!crosses(m) || leave(m) || m.round == libra::detail::sharing_round(1)));
+  }
+  key_routes const alone = routes_in(four_nodes(), tiles, 1, 4, {}, never);
+  check_presence(alone, four_nodes(), wanted);
+  CHECK(tokens_of(alone, leave) == 512 + 512 + 256);
 }
 
 TEST_CASE("without nodes every rank is sent what it needs from home") {

@@ -24,10 +24,14 @@ TEST_CASE("bytes and the pass") {
 TEST_CASE("a rank's tiles start without blocks") {
   libra::detail::rank_tiles tiles;
   tiles.tiles.resize(3);
-  libra::detail::rank_build const rank(
-      std::move(tiles),
-      {.waves = 0, .rounds = {}, .attends = {true, false, false}, .after = {-1, -1, -1}, .sums = {false, false, false}},
-      libra::op_kind::attend);
+  libra::detail::rank_build const rank(std::move(tiles),
+                                       {.waves = 0,
+                                        .rounds = {},
+                                        .attends = {true, false, false},
+                                        .after = {-1, -1, -1},
+                                        .sums = {false, false, false},
+                                        .joins = {false, false, false}},
+                                       libra::op_kind::attend);
   REQUIRE(rank.blocks.size() == 3);
   for (auto const& blocks : rank.blocks) {
     CHECK(std::ranges::count(blocks, libra::detail::none) == static_cast<std::ptrdiff_t>(libra::tensor_count));

@@ -48,7 +48,7 @@ routed route(std::vector<tile> const& tiles, pass direction, std::int64_t least_
         rank.tiles, [](tile_ref const& t) { return !t.keys_home; }, [](tile_ref& t, std::size_t p) { t.panel = p; });
   }
   routed result;
-  result.keys = key_router(batch, nodes, ranks)(1);
+  result.keys = key_router(batch, nodes, ranks, std::int64_t{1} << 40)(1);
   result.rows = row_router(batch, nodes, ranks, direction, {}, least_bytes)(1, result.keys, {})[1];
   return result;
 }

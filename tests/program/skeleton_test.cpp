@@ -29,7 +29,8 @@ skeleton::needs plain(std::int32_t waves, std::vector<bool> attends) {
           .rounds = std::vector<bool>(static_cast<std::size_t>(fetch_rounds(waves)), true),
           .attends = attends,
           .after = after,
-          .sums = std::vector<bool>(all)};
+          .sums = std::vector<bool>(all),
+          .joins = std::vector<bool>(all)};
 }
 
 std::size_t fetch_of(skeleton const& s, std::int32_t round) { return s.fetch[static_cast<std::size_t>(round)]; }
@@ -78,7 +79,7 @@ TEST_CASE("rounds that bring nothing to anyone are left out, and the others numb
 
 TEST_CASE("a rank without tiles takes part in every round") {
   skeleton const s(plain(3, {}), op_kind::attend);
-  CHECK(s.ops.size() == 7 + 3);
+  CHECK(s.ops.size() == static_cast<std::size_t>(fetch_rounds(3)) + 3);
   for (std::int32_t r = 0; r < fetch_rounds(3); ++r) {
     CHECK(s.ops[fetch_of(s, r)].round == r);
     CHECK(s.ops[fetch_of(s, r)].on == queue::fetch);
@@ -103,7 +104,8 @@ TEST_CASE("backward: delta before anything leaves, sums cleared before and added
 
 TEST_CASE("node sums are taken after their parts came, behind the next wave, and leave in the next round") {
   skeleton::needs n = plain(2, {false, true, true, true, true});
-  n.clears = n.reduces = n.late = true;
+  n.clears = n.reduces = true;
+  n.late = 1;
   n.sums[1] = n.sums[2] = true;
   skeleton const s(n, op_kind::attend_backward);
   op_order const order(s.ops);
@@ -116,9 +118,31 @@ TEST_CASE("node sums are taken after their parts came, behind the next wave, and
   CHECK(order.before(s.deliver[3], s.reduce));
 }
 
+TEST_CASE(
+    "sums between nodes are taken when their parts have had time to come, and the last ones in rounds of their own") {
+  skeleton::needs n = plain(5, std::vector<bool>(8, true));
+  n.clears = n.reduces = true;
+  n.late = 2;
+  n.sums[5] = n.joins[1] = n.joins[6] = true;
+  skeleton const s(n, op_kind::attend_backward);
+  op_order const order(s.ops);
+  CHECK(order.before(s.deliver[1], s.join[1]));
+  CHECK(order.before(s.attend[4], s.join[1]));
+  CHECK(order.before(s.join[1], s.deliver[4]));
+  CHECK_FALSE(order.before(s.join[1], s.attend[4]));
+  CHECK(order.before(s.sum[5], s.deliver[6]));
+  CHECK(order.before(s.deliver[6], s.join[6]));
+  CHECK(order.before(s.attend[7], s.join[6]));
+  CHECK(order.before(s.join[6], s.deliver[7]));
+  CHECK(s.last_deliver() == s.deliver[7]);
+  CHECK(order.before(s.deliver[7], s.reduce));
+  CHECK(s.sums(true) == s.join);
+  CHECK(s.sums(false) == s.sum);
+}
+
 TEST_CASE("only so many waves are alive at a time, whatever the speeds") {
-  for (std::int32_t alive = 2; alive <= 4; ++alive) {
-    for (std::int32_t waves = 3; waves <= 8; ++waves) {
+  for (std::int32_t alive = 4; alive <= 6; ++alive) {
+    for (std::int32_t waves = 3; waves <= 10; ++waves) {
       skeleton::needs n = plain(waves, std::vector<bool>(static_cast<std::size_t>(waves) + 1, true));
       n.alive = alive;
       skeleton const s(n, op_kind::attend);
@@ -128,7 +152,7 @@ TEST_CASE("only so many waves are alive at a time, whatever the speeds") {
         auto const later = static_cast<std::size_t>(w + alive);
         CHECK(order.before(s.attend[wave], fetch_of(s, libra::detail::near_round(w + alive))));
         CHECK(order.before(s.deliver[wave], s.attend[later]));
-        CHECK_FALSE(order.before(s.attend[wave], fetch_of(s, libra::detail::network_round(w + alive - 1))));
+        CHECK_FALSE(order.before(s.attend[wave], fetch_of(s, libra::detail::near_round(w + alive - 1))));
       }
     }
   }
@@ -145,7 +169,7 @@ TEST_CASE("every op waits for earlier ones of the list only") {
       n.dots = (bits & 1U) != 0;
       n.clears = (bits & 2U) != 0;
       n.reduces = (bits & 4U) != 0;
-      n.late = (bits & 8U) != 0 && waves > 0;
+      n.late = (bits & 8U) != 0 && waves > 0 ? 1 + static_cast<std::int32_t>(bits & 1U) : 0;
       skeleton const s(n, op_kind::attend_backward);
       std::array<std::int32_t, libra::queue_count> count{};
       for (libra::op const& o : s.ops) {

@@ -137,12 +137,29 @@ TEST_CASE("tiles are checked") {
                        "tile of segment 0 is on rank 4, expected 0 to 3", libra::input_error);
 }
 
-TEST_CASE("rounds of the node and of the network take turns") {
-  CHECK(libra::detail::near_round(1) == 0);
-  CHECK(libra::detail::network_round(1) == 1);
-  CHECK(libra::detail::passing_round(1) == libra::detail::near_round(2));
-  CHECK(libra::detail::fetch_rounds(0) == 0);
-  CHECK(libra::detail::fetch_rounds(2) == 5);
+TEST_CASE("the steps of a wave's inputs follow one another, and share rounds with other waves'") {
+  using namespace libra::detail;
+  CHECK(near_round(1) == 0);
+  for (std::int32_t wave = 1; wave <= 3; ++wave) {
+    CHECK(network_round(wave) == near_round(wave) + 1);
+    CHECK(sharing_round(wave) == network_round(wave) + 1);
+    CHECK(passing_round(wave) == sharing_round(wave) + 1);
+    CHECK(near_round(wave + 1) == network_round(wave));
+    CHECK(wave_of_round(near_round(wave)) == wave);
+  }
+  CHECK(fetch_rounds(0) == 0);
+  CHECK(fetch_rounds(2) == passing_round(2) + 1);
+  // Nothing is needed before the last round that brings something for it, whatever is alive.
+  CHECK(wave_of_round(passing_round(5)) - least_alive_waves < 5);
+}
+
+TEST_CASE("sums between nodes are taken later, if waves are left") {
+  using libra::detail::wave_of_sum;
+  CHECK(wave_of_sum(1, false, 8) == 2);
+  CHECK(wave_of_sum(1, true, 8) == 4);
+  CHECK(wave_of_sum(5, true, 8) == 8);
+  CHECK(wave_of_sum(6, true, 8) == 7);
+  CHECK(wave_of_sum(9, true, 8) == 10);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ struct plan_options {
   /// Pass keys, values and their gradients on inside a node, so that they cross to it once.
   bool relay{true};
   /// By how many bytes of a round a rank's network port has to exceed the mean of its node before neighbours carry the
-  /// surplus.
+  /// surplus, and by how many all ports of a node have to be relieved before other nodes share what they get from it.
   std::int64_t spread_bytes{lowering_options{}.spread_bytes};
   /// Relative speed of each rank of the job: dispatch gives a rank work in proportion. Shape: `[dp * cp]`; empty:
   /// all 1.

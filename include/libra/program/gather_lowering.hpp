@@ -25,7 +25,8 @@ class gather_lowering {
               .direction = direction,
               .width = options.width} {
     require(options.waves >= 1, "waves is ", options.waves, ", expected at least 1");
-    require(options.alive_waves >= 2, "alive_waves is ", options.alive_waves, ", expected at least 2");
+    require(options.alive_waves >= least_alive_waves, "alive_waves is ", options.alive_waves, ", expected at least ",
+            least_alive_waves);
     std::vector<rank_tiles> grouped = wave_cutter(batch, pool_.nodes, direction, options.width, options.waves)(tiles);
     bool const moves = std::ranges::any_of(grouped, [](rank_tiles const& work) {
       return std::ranges::any_of(work.tiles, [](tile_ref const& t) { return !t.local(); });
@@ -38,20 +39,23 @@ class gather_lowering {
       work.inputs = join_panels(
           work.tiles, [](tile_ref const& t) { return !t.keys_home; }, [](tile_ref& t, std::size_t p) { t.panel = p; });
     }
-    pool_.keys = key_router(batch, pool_.nodes, grouped)(pool_.waves);
+    std::int64_t const key_bytes = 2 * pool_.row_bytes(tensor::k);
+    pool_.keys = key_router(batch, pool_.nodes, grouped, options.spread_bytes / key_bytes)(pool_.waves);
     if (pool_.backward()) {
       join_gradient_panels(batch, grouped);
-      pool_.gradients = gradient_router(batch, pool_.nodes, grouped)();
+      std::int64_t const sum_bytes = 2 * pool_.row_bytes(tensor::dk);
+      pool_.gradients = gradient_router(batch, pool_.nodes, grouped, pool_.waves, options.spread_bytes / sum_bytes)();
     }
     sums_of_.resize(grouped.size());
     for (std::size_t s = 0; s < pool_.gradients.sums.size(); ++s) {
       sums_of_[pool_.gradients.sums[s].at.index()].push_back(s);
-      late_ = late_ || pool_.gradients.sums[s].round == pool_.waves;
+      late_ = std::max(late_, pool_.gradients.sums[s].round + 1 - pool_.waves);
     }
     pool_.row_moves = row_router(batch, pool_.nodes, grouped, direction, options.width, options.spread_bytes)(
         pool_.waves, pool_.keys, pool_.gradients);
-    late_ =
-        late_ || std::ranges::any_of(pool_.row_moves[static_cast<std::size_t>(pool_.waves)], &row_move::relayed_back);
+    if (std::ranges::any_of(pool_.row_moves[static_cast<std::size_t>(pool_.waves)], &row_move::relayed_back)) {
+      late_ = std::max(late_, 1);
+    }
     list_fetch_rounds();
     home_ = list_home_tasks(batch, direction);
     op_kind const attend = pool_.backward() ? op_kind::attend_backward : op_kind::attend;
@@ -113,19 +117,20 @@ class gather_lowering {
                       .reduces = pool_.backward() && !pool_.gradients.homes[r].empty(),
                       .waves = pool_.waves,
                       .alive = alive,
-                      .late = false,
+                      .late = late_,
                       .rounds = rounds_,
                       .attends = std::vector<bool>(waves),
                       .after = after_[r],
-                      .sums = std::vector<bool>(waves)};
+                      .sums = std::vector<bool>(waves),
+                      .joins = std::vector<bool>(waves)};
     for (tile_ref const& t : work.tiles) {
       n.attends[static_cast<std::size_t>(t.wave)] = true;
       // Backward adds to dk and dv, wherever they are, so something has to be zero first.
       n.clears = n.clears || pool_.backward();
     }
-    n.late = late_;
     for (std::size_t const s : sums_of_[r]) {
-      n.sums[static_cast<std::size_t>(pool_.gradients.sums[s].round)] = true;
+      node_sum const& sum = pool_.gradients.sums[s];
+      (sum.between_nodes ? n.joins : n.sums)[static_cast<std::size_t>(sum.round)] = true;
     }
     return n;
   }
@@ -173,19 +178,27 @@ class gather_lowering {
 
   void emit_node_sums(round_writer const& rounds) {
     for (std::size_t r = 0; r < pool_.ranks.size(); ++r) {
-      for (std::size_t round = 0; round < pool_.ranks[r].steps.sum.size(); ++round) {
-        if (std::size_t const at = pool_.ranks[r].steps.sum[round]; at != none) {
-          program& out = pool_.ranks[r].out;
-          auto const begin = static_cast<std::uint32_t>(out.reduces.size());
-          for (std::size_t const s : sums_of_[r]) {
-            if (pool_.gradients.sums[s].round == static_cast<std::int32_t>(round)) {
-              add_up(rounds, pool_.gradients.sums[s], out);
-            }
+      for (bool const between_nodes : {false, true}) {
+        std::vector<std::size_t> const& ops = pool_.ranks[r].steps.sums(between_nodes);
+        for (std::size_t round = 0; round < ops.size(); ++round) {
+          if (ops[round] != none) {
+            emit_sums(rounds, r, between_nodes, static_cast<std::int32_t>(round), ops[round]);
           }
-          pool_.ranks[r].steps.ops[at].items = {begin, static_cast<std::uint32_t>(out.reduces.size())};
         }
       }
     }
+  }
+
+  void emit_sums(round_writer const& rounds, std::size_t r, bool between_nodes, std::int32_t round, std::size_t op) {
+    program& out = pool_.ranks[r].out;
+    auto const begin = static_cast<std::uint32_t>(out.reduces.size());
+    for (std::size_t const i : sums_of_[r]) {
+      node_sum const& s = pool_.gradients.sums[i];
+      if (s.round == round && s.between_nodes == between_nodes) {
+        add_up(rounds, s, out);
+      }
+    }
+    pool_.ranks[r].steps.ops[op].items = {begin, static_cast<std::uint32_t>(out.reduces.size())};
   }
 
   void add_up(round_writer const& rounds, node_sum const& s, program& out) const {
@@ -248,9 +261,9 @@ class gather_lowering {
   /// Shape: `[fetch_rounds]`, and `[ranks, waves + 3]`.
   std::vector<bool> rounds_;
   std::vector<std::vector<std::int32_t>> after_;
-  /// Shape: `[ranks]`. The node sums that a rank takes; `late_`: some are complete only after the last wave.
+  /// Shape: `[ranks]`. The node sums that a rank takes; and how many rounds after the last wave's take some home.
   std::vector<std::vector<std::size_t>> sums_of_;
-  bool late_{};
+  std::int32_t late_{};
 };
 
 }  // namespace libra::detail

@@ -4,14 +4,17 @@
 #include <libra/program/home_tasks.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/program/panels.hpp>
+#include <libra/program/waves.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <ranges>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace libra::detail {
@@ -29,19 +32,23 @@ struct gradient_piece {
   std::size_t blocks[2]{none, none};  ///< where the home receives it; none when it is its own
 };
 
-/// A sum of several ranks' partial gradients inside their node, which then goes home as one.
+/// A sum of partial gradients of several ranks of a node, or of several nodes, which then goes on as one.
 struct node_sum {
   struct part {
     rank_id from;
-    std::size_t panel{};
+    std::size_t panel{none};            ///< of `from`; or
+    std::size_t sum{none};              ///< the sum of `from` that it is a part of
     std::size_t blocks[2]{none, none};  ///< where the adding rank receives it; none when it is its own
   };
   segment_id segment;
   std::int32_t kv_head{};
   row_range tokens;
-  rank_id at;            ///< the adding rank
-  std::int32_t round{};  ///< in which the parts come
-  std::vector<part> parts;
+  rank_id at;                ///< the adding rank
+  bool between_nodes{};      ///< the parts are of several nodes
+  std::int32_t round{};      ///< in which the parts come
+  std::int32_t last_sent{};  ///< the last round that takes some of it elsewhere
+  std::int32_t last_used{};  ///< the round of the last sum between nodes that its own rank adds some of it to
+  std::vector<part> parts{};
   std::size_t blocks[2]{none, none};
 };
 
@@ -77,13 +84,19 @@ inline void join_gradient_panels(pool_batch const& batch, std::vector<rank_tiles
 /// Plans the way of every partial panel.
 ///
 /// Partial sums for a home in another node are first added up inside their own, where several of its ranks have some:
-/// spread evenly over its ranks, in the round after the last of them is complete. What goes home goes a round later.
+/// spread evenly over its ranks, in the round after the last of them is complete. What several nodes have for the same
+/// home is added up between them, if that relieves the ports there: each adds a slice, a round later (a
+/// reduce-scatter). What goes home goes in the round after that.
 class gradient_router {
  public:
-  gradient_router(pool_batch const& batch, node_map const& nodes, std::vector<rank_tiles> const& ranks)
+  /// `least_tokens`: so many rows of one head less through each port of a home's node are worth a round.
+  gradient_router(pool_batch const& batch, node_map const& nodes, std::vector<rank_tiles> const& ranks,
+                  std::int32_t waves, std::int64_t least_tokens)
       : batch_(batch),
         nodes_(nodes),
-        ranks_(ranks) {}
+        ranks_(ranks),
+        waves_(waves),
+        least_tokens_(least_tokens) {}
 
   [[nodiscard]] gradient_routes operator()() {
     routes_.homes.resize(ranks_.size());
@@ -100,6 +113,13 @@ class gradient_router {
         i = end;
       }
       add_up(n);
+    }
+    add_up_nodes();
+    for (gradient_piece const& piece : std::views::join(routes_.homes)) {
+      if (piece.sum != none) {
+        std::int32_t& sent = routes_.sums[piece.sum].last_sent;
+        sent = std::max(sent, piece.round);
+      }
     }
     for (auto& pieces : routes_.homes) {
       std::ranges::stable_sort(
@@ -212,9 +232,10 @@ class gradient_router {
                                                  c.local + at - c.tokens.begin,
                                                  round + 1,
                                                  {none, none}});
-        routes_.sums.push_back({c.segment, c.kv_head, {at, end}, here, round, {}, {none, none}});
+        node_sum& sum = routes_.sums.emplace_back();
+        sum = {.segment = c.segment, .kv_head = c.kv_head, .tokens = {at, end}, .at = here, .round = round};
         for (part const& p : c.parts) {
-          routes_.sums.back().parts.push_back({p.rank, p.panel, {none, none}});
+          sum.parts.push_back({.from = p.rank, .panel = p.panel});
         }
         done += end - at;
         at = end;
@@ -222,11 +243,132 @@ class gradient_router {
     }
   }
 
+  /// Adds up what several nodes have for the same rows of a home.
+  void add_up_nodes() {
+    std::vector<std::int64_t> relieved(static_cast<std::size_t>(nodes_.nodes()));
+    for (std::size_t h = 0; h < routes_.homes.size(); ++h) {
+      for_each_range(rank_id(h), [&](row_range tokens) {
+        relieved[static_cast<std::size_t>(nodes_.of(rank_id(h)))] +=
+            tokens.size() * (static_cast<std::int64_t>(same_.size()) - 1);
+      });
+    }
+    for (std::size_t h = 0; h < routes_.homes.size(); ++h) {
+      std::int32_t const node = nodes_.of(rank_id(h));
+      std::int64_t const ranks = nodes_.first(node + 1) - nodes_.first(node);
+      if (relieved[static_cast<std::size_t>(node)] <= least_tokens_ * ranks) {
+        continue;
+      }
+      std::vector<gradient_piece> pieces;
+      for_each_range(rank_id(h), [&](row_range tokens) { share(tokens, pieces); });
+      std::ranges::copy_if(routes_.homes[h], std::back_inserter(pieces),
+                           [&](gradient_piece const& g) { return nodes_.of(g.from) == node; });
+      routes_.homes[h] = std::move(pieces);
+    }
+  }
+
+  /// Calls `visit(tokens)` for every range of rows of home `h` for which the same other nodes have something; these
+  /// pieces are `same_`, one of each.
+  template <class Visit>
+  void for_each_range(rank_id h, Visit visit) {
+    from_others_.clear();
+    for (gradient_piece const& g : routes_.homes[h.index()]) {
+      if (nodes_.of(g.from) != nodes_.of(h)) {
+        from_others_.push_back(g);
+      }
+    }
+    std::ranges::stable_sort(from_others_, {}, [](gradient_piece const& g) {
+      return std::tuple(g.segment, g.kv_head, g.tokens.begin, g.from);
+    });
+    for (auto first = from_others_.begin(); first != from_others_.end();) {
+      auto const last = std::find_if(first, from_others_.end(), [&](gradient_piece const& g) {
+        return g.segment != first->segment || g.kv_head != first->kv_head;
+      });
+      cuts_.clear();
+      for (auto g = first; g != last; ++g) {
+        cuts_.push_back(g->tokens.begin);
+        cuts_.push_back(g->tokens.end);
+      }
+      std::ranges::sort(cuts_);
+      cuts_.erase(std::ranges::unique(cuts_).begin(), cuts_.end());
+      auto open = first;  // nothing before it reaches the range
+      for (std::size_t c = 0; c + 1 < cuts_.size(); ++c) {
+        while (open != last && open->tokens.end <= cuts_[c]) {
+          ++open;
+        }
+        same_.clear();
+        for (auto g = open; g != last && g->tokens.begin <= cuts_[c]; ++g) {
+          if (cuts_[c + 1] <= g->tokens.end) {
+            same_.push_back(*g);
+          }
+        }
+        if (!same_.empty()) {
+          std::ranges::sort(same_, {}, &gradient_piece::from);
+          visit(row_range{cuts_[c], cuts_[c + 1]});
+        }
+      }
+      first = last;
+    }
+  }
+
+  /// Has each node that has something of `tokens` add up a slice; `pieces` is what then goes home.
+  void share(row_range tokens, std::vector<gradient_piece>& pieces) {
+    std::int32_t const last = std::ranges::max(same_, {}, &gradient_piece::round).round;
+    auto const early = std::ranges::stable_partition(
+        same_, [&](gradient_piece const& g) { return 2 * (last - g.round) < std::ssize(same_); });
+    for (gradient_piece const& g : early) {
+      pieces.push_back(part_of(g, tokens));
+    }
+    same_.erase(early.begin(), early.end());
+    auto const count = static_cast<std::int64_t>(same_.size());
+    if (count == 1 || tokens.size() < least_slice * count) {
+      for (gradient_piece const& g : same_) {
+        pieces.push_back(part_of(g, tokens));
+      }
+      return;
+    }
+    std::int32_t const round = std::ranges::max(same_, {}, &gradient_piece::round).round;
+    for (std::int64_t i = 0; i < count; ++i) {
+      gradient_piece const& own = same_[static_cast<std::size_t>(i)];
+      gradient_piece piece =
+          part_of(own, {tokens.begin + tokens.size() * i / count, tokens.begin + tokens.size() * (i + 1) / count});
+      node_sum sum{.segment = own.segment,
+                   .kv_head = own.kv_head,
+                   .tokens = piece.tokens,
+                   .at = own.from,
+                   .between_nodes = true,
+                   .round = round};
+      for (gradient_piece const& g : same_) {
+        sum.parts.push_back({.from = g.from, .panel = g.panel, .sum = g.sum});
+        if (g.sum != none) {
+          node_sum& held = routes_.sums[g.sum];
+          std::int32_t& until = g.from == own.from ? held.last_used : held.last_sent;
+          until = std::max(until, round);
+        }
+      }
+      piece.panel = none;
+      piece.sum = routes_.sums.size();
+      piece.round = wave_of_sum(round, true, waves_);
+      routes_.sums.push_back(std::move(sum));
+      pieces.push_back(piece);
+    }
+  }
+  [[nodiscard]] static gradient_piece part_of(gradient_piece const& g, row_range tokens) {
+    gradient_piece part = g;
+    part.local += tokens.begin - g.tokens.begin;
+    part.tokens = tokens;
+    return part;
+  }
+
   pool_batch const& batch_;
   node_map const& nodes_;
   std::vector<rank_tiles> const& ranks_;
+  std::int32_t waves_;
+  std::int64_t least_tokens_;
   std::vector<part> parts_;
   std::vector<crossing> crossings_;
+  std::vector<gradient_piece> from_others_;
+  std::vector<gradient_piece> same_;
+  std::vector<std::int64_t> cuts_;
   gradient_routes routes_;
 };
 

@@ -12,15 +12,15 @@ struct lowering_options {
   /// Batches that a rank's remote tiles are cut into; the inputs of one travel while another is computed. A ring has as
   /// many as it has members.
   std::int32_t waves{1};
-  /// How many waves' inputs and results a rank's workspace holds at a time; at least 2, so that one travels while
-  /// another is computed.
-  std::int32_t alive_waves{4};
+  /// How many waves' inputs and results a rank's workspace holds at a time; at least 4, since inputs travel in so many
+  /// steps; two more, so that no step waits for computing.
+  std::int32_t alive_waves{6};
   key_flow flow{key_flow::gather};
   /// Ranks that share a node, as `topology` numbers them: what several of them need crosses to it once and is passed on
   /// inside. 0: every rank is sent what it needs from home.
   std::int32_t ranks_per_node{0};
   /// By how many bytes of a round a rank's network port has to exceed the mean of its node before neighbours carry the
-  /// surplus.
+  /// surplus, and by how many all ports of a node have to be relieved before other nodes share what they get from it.
   std::int64_t spread_bytes{std::int64_t{1} << 20};
   /// Nothing may pass through a rank of another group.
   bool groups_apart{false};

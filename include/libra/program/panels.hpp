@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -71,7 +72,14 @@ template <class Uses, class Assign>
       last.first_wave = std::min(last.first_wave, t.wave);
       last.last_wave = std::max(last.last_wave, t.wave);
     } else {
-      panels.push_back({t.what.segment, t.kv_head, t.keys, t.wave, t.wave, 2 * t.wave, 0, {none, none}});
+      panels.push_back({t.what.segment,
+                        t.kv_head,
+                        t.keys,
+                        t.wave,
+                        t.wave,
+                        std::numeric_limits<std::int32_t>::max(),
+                        0,
+                        {none, none}});
     }
     assign(t, panels.size() - 1);
   }

@@ -25,7 +25,7 @@ class round_writer {
       }
     }
     sort_gradients();
-    for (std::int32_t d = 1; d <= pool_.waves + 1; ++d) {
+    for (std::int32_t d = 1; d <= pool_.waves + 2; ++d) {
       if (has_round(&skeleton::deliver, d)) {
         deliver(d);
       }
@@ -50,8 +50,10 @@ class round_writer {
 
   void fetch(std::int32_t f, std::size_t& next) {
     round moved(pool_.ranks.size());
-    std::int32_t const wave = f / 2 + 1;
-    if (wave <= pool_.waves) {
+    for (std::int32_t wave = std::max(1, f); wave <= std::min(wave_of_round(f), pool_.waves); ++wave) {
+      if (f != near_round(wave) && f != network_round(wave)) {
+        continue;
+      }
       for (row_move const& m : pool_.row_moves[static_cast<std::size_t>(wave)]) {
         fetch_rows(moved, m, f == near_round(wave));
       }
@@ -166,7 +168,7 @@ class round_writer {
     for (node_sum::part const& p : s.parts) {
       for (std::size_t i = 0; i < 2 && p.from != s.at; ++i) {
         moved.move({partial_sums[i], s.segment, s.kv_head, s.kv_head + 1, s.tokens}, p.from,
-                   partial_at(p.from, p.panel, i, s.tokens.begin), s.at,
+                   held_at(p.from, p.panel, p.sum, i, s.tokens.begin), s.at,
                    location::workspace(at.memory.offset(p.blocks[i])));
       }
     }
@@ -180,9 +182,14 @@ class round_writer {
     }
   }
 
-  /// Where row `token` of a rank's own partial sums lies.
-  [[nodiscard]] location partial_at(rank_id r, std::size_t number, std::size_t i, std::int64_t token) const {
+  /// Where row `token` of a rank's own partial sums lies, in a panel or a sum.
+  [[nodiscard]] location held_at(rank_id r, std::size_t number, std::size_t sum, std::size_t i,
+                                 std::int64_t token) const {
     rank_build const& rank = pool_.ranks[r.index()];
+    if (sum != none) {
+      node_sum const& s = pool_.gradients.sums[sum];
+      return pool_.in_block(rank, partial_sums[i], s.blocks[i], token - s.tokens.begin);
+    }
     panel const& p = rank.work.gradients[number];
     return pool_.in_block(rank, partial_sums[i], p.blocks[i], token - p.keys.begin);
   }
@@ -190,17 +197,12 @@ class round_writer {
  public:
   /// Where the sender of a piece has it.
   [[nodiscard]] location source_of(gradient_piece const& piece, std::size_t i) const {
-    if (piece.sum == none) {
-      return partial_at(piece.from, piece.panel, i, piece.tokens.begin);
-    }
-    node_sum const& s = pool_.gradients.sums[piece.sum];
-    return pool_.in_block(pool_.ranks[piece.from.index()], partial_sums[i], s.blocks[i],
-                          piece.tokens.begin - s.tokens.begin);
+    return held_at(piece.from, piece.panel, piece.sum, i, piece.tokens.begin);
   }
   /// Where the adding rank of a node sum has one of its parts.
   [[nodiscard]] location part_of(node_sum const& s, node_sum::part const& p, std::size_t i) const {
     if (p.from == s.at) {
-      return partial_at(p.from, p.panel, i, s.tokens.begin);
+      return held_at(p.from, p.panel, p.sum, i, s.tokens.begin);
     }
     return location::workspace(pool_.ranks[s.at.index()].memory.offset(p.blocks[i]));
   }

@@ -131,7 +131,9 @@ class row_router {
           loads_.add(m.home, m.tokens.size() * heads_of(m) * row_out_);
         }
       }
-      auto const crosses = [&](key_move const& m) { return m.local >= 0 && m.round == network_round(w); };
+      auto const crosses = [&](key_move const& m) {
+        return m.local >= 0 && m.round == network_round(w) && nodes_.of(m.from) != nodes_.of(m.to);
+      };
       for (auto m = all.begin() + from; m != all.begin() + static_cast<std::ptrdiff_t>(next); ++m) {
         if (crosses(*m)) {
           loads_.add(m->from, m->tokens.size() * key_out_);
@@ -159,11 +161,11 @@ class row_router {
     across.local = m.local + tokens.begin - m.tokens.begin;
     if (by != m.from) {
       key_move inside = across;
-      inside.round = near_round(m.wave);
+      inside.round = m.round - 1;  // as near_round is to network_round
       inside.to = by;
       inside.target = keys.transits.size();
       inside.target_transit = true;
-      keys.transits.push_back({by, tokens, inside.round, {none, none}});
+      keys.transits.push_back({by, tokens, inside.round, m.round, {none, none}});
       keys.moves.push_back(inside);
       across.from = by;
       across.local = -1;

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,15 +30,31 @@ struct wave_numbers {
   [[nodiscard]] constexpr std::int32_t second_late() const noexcept { return remote + 2; }
 };
 
-/// The rounds of `fetch`: what comes from the own node and what crosses the network take turns, so that a rank that
-/// needs only its node does not wait for the network.
-///
-/// The inputs of wave w come in the first two; what neighbours have in the third, which is the first of wave w + 1.
-[[nodiscard]] constexpr std::int32_t near_round(std::int32_t wave) noexcept { return 2 * wave - 2; }
-[[nodiscard]] constexpr std::int32_t network_round(std::int32_t wave) noexcept { return 2 * wave - 1; }
-[[nodiscard]] constexpr std::int32_t passing_round(std::int32_t wave) noexcept { return 2 * wave; }
+/// The rounds of `fetch`. What a wave needs comes in four steps: from the own node, and to where it leaves that; across
+/// the network; on to other nodes; and on inside the node. They share rounds with other steps of the waves before and
+/// after, which mostly use other ports.
+[[nodiscard]] constexpr std::int32_t near_round(std::int32_t wave) noexcept { return wave - 1; }
+[[nodiscard]] constexpr std::int32_t network_round(std::int32_t wave) noexcept { return wave; }
+[[nodiscard]] constexpr std::int32_t sharing_round(std::int32_t wave) noexcept { return wave + 1; }
+[[nodiscard]] constexpr std::int32_t passing_round(std::int32_t wave) noexcept { return wave + 2; }
+/// The last wave that a round brings something for.
+[[nodiscard]] constexpr std::int32_t wave_of_round(std::int32_t round) noexcept { return round + 1; }
 [[nodiscard]] constexpr std::int32_t fetch_rounds(std::int32_t waves) noexcept {
   return waves == 0 ? 0 : passing_round(waves) + 1;
+}
+/// Several nodes share a range of keys, going or coming back, in slices of so many rows at least.
+inline constexpr std::int64_t least_slice = 16;
+/// So many waves' inputs are on their way at a time.
+inline constexpr std::int32_t least_alive_waves = 4;
+/// Keys come so many waves before the one that needs them: they take two steps more than rows, and the first tiles of a
+/// document need most of them.
+inline constexpr std::int32_t keys_ahead = 2;
+
+/// The wave after which sums of what a round of `deliver` brought are taken, and the first round that takes these on.
+///
+/// What came from other nodes took longer, so it is left two waves more, as long as there are some.
+[[nodiscard]] constexpr std::int32_t wave_of_sum(std::int32_t round, bool between_nodes, std::int32_t waves) noexcept {
+  return round + (between_nodes && round + 3 <= waves ? 3 : 1);
 }
 
 /// Cuts the tiles of every rank into waves.
@@ -278,18 +295,42 @@ class wave_cutter {
     out.back().wave = wave;
   }
 
-  /// Tiles with many rows for their work into the middle, where their bytes hide best.
+  /// Segments with many rows for their work into the middle, where their bytes hide best; of each, one key/value head
+  /// after another, so that the keys of the next and the gradients of the last travel meanwhile.
   void sort_by_density(std::vector<tile_ref>& tiles) {
-    std::ranges::stable_sort(tiles, {}, [&](tile_ref const& t) {
-      return -(weight(t.what) / (int128{t.what.q_end - t.what.q_begin} * (t.what.head_end - t.what.head_begin)));
-    });
-    std::vector<tile_ref> sorted(tiles.size());
-    std::size_t front = 0;
-    std::size_t back = tiles.size();
-    for (std::size_t i = 0; i < tiles.size(); ++i) {
-      sorted[i % 2 == 0 ? front++ : --back] = tiles[i];
+    std::ranges::stable_sort(tiles, {}, [](tile_ref const& t) { return std::tuple(t.what.segment, t.kv_head); });
+    struct run {
+      std::size_t first{};
+      std::size_t last{};
+      int128 density{};
+    };
+    std::vector<run> runs;
+    for (std::size_t first = 0; first < tiles.size();) {
+      std::size_t last = first;
+      int128 work = 0;
+      int128 rows = 0;
+      for (; last < tiles.size() && tiles[last].what.segment == tiles[first].what.segment; ++last) {
+        tile const& t = tiles[last].what;
+        work += weight(t);
+        rows += int128{t.q_end - t.q_begin} * (t.head_end - t.head_begin);
+      }
+      runs.push_back({first, last, work / rows});
+      first = last;
     }
-    tiles = std::move(sorted);
+    std::ranges::stable_sort(runs, {}, [](run const& r) { return -r.density; });
+    std::vector<run> sorted(runs.size());
+    std::size_t front = 0;
+    std::size_t back = runs.size();
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      sorted[i % 2 == 0 ? front++ : --back] = runs[i];
+    }
+    std::vector<tile_ref> result;
+    result.reserve(tiles.size());
+    for (run const& r : sorted) {
+      result.insert(result.end(), tiles.begin() + static_cast<std::ptrdiff_t>(r.first),
+                    tiles.begin() + static_cast<std::ptrdiff_t>(r.last));
+    }
+    tiles = std::move(result);
   }
 
   [[nodiscard]] int128 end_of(std::int32_t wave) const { return longest_ * wave / waves_; }

@@ -26,7 +26,7 @@ class block_planner {
       rank_build& rank = pool_.ranks[t.rank.index()];
       for (std::size_t i = 0; i < 2; ++i) {
         t.blocks[i] = rank.memory.add(t.tokens.size() * pool_.row_bytes(key_inputs[i]), op(rank.steps.fetch, t.round),
-                                      op(rank.steps.fetch, t.round + 1));
+                                      op(rank.steps.fetch, t.last));
       }
     }
     add_relayed_rows();
@@ -111,9 +111,13 @@ class block_planner {
     for (node_sum& s : pool_.gradients.sums) {
       rank_build& rank = pool_.ranks[s.at.index()];
       std::int64_t const bytes = s.tokens.size() * pool_.row_bytes(tensor::dk);
-      std::size_t const add = op(rank.steps.sum, s.round);
+      std::size_t const add = op(rank.steps.sums(s.between_nodes), s.round);
       for (std::size_t i = 0; i < 2; ++i) {
-        s.blocks[i] = rank.memory.add(bytes, add, op(rank.steps.deliver, s.round + 1));
+        std::size_t const sent = op(rank.steps.deliver, s.last_sent);
+        std::size_t const used = op(rank.steps.join, s.last_used);
+        s.blocks[i] = sent == none   ? rank.memory.add(bytes, add, used)
+                      : used == none ? rank.memory.add(bytes, add, sent)
+                                     : rank.memory.add(bytes, add, used, sent);
         for (node_sum::part& p : s.parts) {
           if (p.from != s.at) {
             p.blocks[i] = rank.memory.add(bytes, op(rank.steps.deliver, s.round), add);
