@@ -310,11 +310,11 @@ class node_balance {
       result.exchange_ps = std::max(result.exchange_ps, ceil_div(int128{busiest} * picoseconds_per_second,
                                                                  int128{links_.network_bytes_per_second}));
     }
-    // The first and the last round hide behind nothing, and ports are never all busy: as simulated pools have it, half
-    // of a short exchange shows, and three quarters of the shorter where both take as long.
+    // The first and the last round hide behind nothing, and ports are never all busy: as simulated pools have it, a
+    // third of a short exchange shows, and two of the shorter where both take as long.
     int128 const shorter = std::min(result.computing_ps, result.exchange_ps);
     int128 const longer = std::max(result.computing_ps, result.exchange_ps);
-    result.total_ps = longer + shorter / 2 + (longer > 0 ? shorter * shorter / longer / 4 : 0);
+    result.total_ps = longer + shorter / 3 + (longer > 0 ? shorter * shorter / longer / 3 : 0);
   }
 
   /// Only a cost model that counts time can be compared with one.

@@ -66,7 +66,11 @@ class wave_cutter {
         nodes_(nodes),
         direction_(direction),
         width_(width),
-        waves_(waves) {}
+        waves_(waves) {
+    for (std::int32_t w = 0; w < waves; ++w) {
+      ends_.push_back(ends_.back() + std::min({2 + w, 1 + waves - w, 4}));
+    }
+  }
 
   /// Groups the pool's tiles by rank and says when each is computed.
   ///
@@ -333,7 +337,9 @@ class wave_cutter {
     tiles = std::move(result);
   }
 
-  [[nodiscard]] int128 end_of(std::int32_t wave) const { return longest_ * wave / waves_; }
+  [[nodiscard]] int128 end_of(std::int32_t wave) const {
+    return longest_ * ends_[static_cast<std::size_t>(wave)] / ends_.back();
+  }
   [[nodiscard]] std::int32_t wave_at(int128 sum) const {
     std::int32_t wave = 1;
     while (wave < waves_ && sum >= end_of(wave)) {
@@ -347,6 +353,9 @@ class wave_cutter {
   pass direction_;
   element_bytes width_;
   std::int32_t waves_;
+  /// Shape: `[waves + 1]`. How the waves grow and shrink: what travels before the first and after the last is hidden by
+  /// little, so these are half as long as those in the middle, which saves launches.
+  std::vector<std::int64_t> ends_{0};
   int128 longest_{};  ///< weight of the rank with most
   std::vector<tile_ref> local_;
   std::vector<tile_ref> near_;
