@@ -85,4 +85,10 @@ TEST_CASE("a generic callable of the right form is a dispatcher") {
         libra::archetype::dispatch{}(pool_batch{}, pair_count{}, topology{}));
 }
 
+TEST_CASE("only some dispatchers can hold back") {
+  static_assert(libra::export_limiting<libra::pooled>);
+  static_assert(!libra::export_limiting<libra::archetype::dispatch>);
+  CHECK(libra::pooled{}.exporting_at_most(300).exported_permille == 300);
+}
+
 }  // namespace

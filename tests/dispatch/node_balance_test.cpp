@@ -142,4 +142,18 @@ TEST_CASE("a node is as fast as its ranks together") {
   CHECK(second == doctest::Approx(first * 7 / 8).epsilon(0.01));
 }
 
+TEST_CASE("a node gives away no more of its surplus than it may") {
+  pool_batch const batch = two_nodes({65536, 65536}, {}, 131072);
+  libra::roofline const cost;
+  pool_work<libra::roofline> const work(batch, cost, pass::forward);
+  double const all = static_cast<double>(work_of(batch, cost, node_balance<libra::roofline>(work, {})()[1]));
+  CHECK(all == doctest::Approx(static_cast<double>(work.total) / 2).epsilon(0.01));
+  for (std::int32_t const permille : {500, 250}) {
+    double const part =
+        static_cast<double>(work_of(batch, cost, node_balance<libra::roofline>(work, {}, permille)()[1]));
+    CHECK(part == doctest::Approx(all * permille / 1000).epsilon(0.02));
+  }
+  CHECK(node_balance<libra::roofline>(work, {}, 0)()[1].empty());
+}
+
 }  // namespace

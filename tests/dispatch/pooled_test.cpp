@@ -90,4 +90,17 @@ TEST_CASE("with one rank at half speed the pool takes its work over the sum of s
   CHECK(proof.lower_bound.forward == libra::ceil_div(equal * 80, 75));
 }
 
+TEST_CASE("nothing leaves its node when nothing may") {
+  pool_batch const batch = documents({8192, 512, 512, 512}, 8192, 2);
+  libra::topology const links{.ranks_per_node = 2};
+  CHECK(pooled{}.exporting_at_most(1000)(batch, pair_count{}, links) == pooled{}(batch, pair_count{}, links));
+  pool_dispatch const held = pooled{}.exporting_at_most(0)(batch, pair_count{}, links);
+  CHECK(libra::test::coverage_error(batch, held.forward) == "");
+  for (tile const& t : held.forward) {
+    CHECK(t.rank.value / 2 == batch[t.segment].slot.value);
+  }
+  // Less and less: what was held back stays so.
+  CHECK(pooled{}.exporting_at_most(0).exporting_at_most(500).exported_permille == 0);
+}
+
 }  // namespace

@@ -9,6 +9,7 @@
 #include <libra/place/as_packed.hpp>
 #include <libra/place/longest_first.hpp>
 #include <libra/place/variance_reduced.hpp>
+#include <libra/plan/metrics.hpp>
 #include <libra/plan/scheduler.hpp>
 #include <libra/pool/fixed_size.hpp>
 #include <libra/program/verifier.hpp>
@@ -17,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -205,6 +207,26 @@ TEST_CASE("speeds: one a rank of the job, part of the configuration unless all a
                        libra::input_error);
   CHECK_THROWS_WITH_AS(static_cast<void>(with({1000, 1000, 1000, -1})),
                        "speed of rank 3 is -1 thousandths, expected 1 to 1000000", libra::input_error);
+}
+
+TEST_CASE("a limit of the workspace is part of the configuration, and refused by number") {
+  std::vector<std::int64_t> const lengths{10, 10};
+  auto const with = [&](std::int64_t limit) {
+    return packed_ulysses.plan(lengths, two_by_two, {.max_workspace_bytes = limit});
+  };
+  CHECK(with(0).fingerprint == packed_ulysses.plan(lengths, two_by_two).fingerprint);
+  CHECK(first_difference(with(1).fingerprint, with(2).fingerprint) == "configuration");
+  CHECK_THROWS_WITH_AS(static_cast<void>(with(-1)), "max_workspace_bytes is -1, expected at least 0",
+                       libra::input_error);
+  try {
+    static_cast<void>(packed_ulysses.plan_pool(with(1), micro_step_id(0), pool_id(0)));
+    FAIL("one byte was enough");
+  } catch (libra::workspace_error const& e) {
+    CHECK(std::string_view(e.what()) == libra::message("max_workspace_bytes is 1, expected at least ", e.least_bytes(),
+                                                       " for pool 0 of micro-step 0"));
+    pool_plan const least = packed_ulysses.plan_pool(with(e.least_bytes()), micro_step_id(0), pool_id(0));
+    CHECK(traffic_of(least).workspace_bytes == e.least_bytes());
+  }
 }
 
 }  // namespace

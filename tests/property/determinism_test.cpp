@@ -60,7 +60,7 @@ TEST_CASE("another list differs in its inputs, another layout or option in its c
     other.lengths.push_back(1);
     differs_in(other, "inputs");
     other = c;
-    switch (bits.below(9)) {
+    switch (bits.below(10)) {
       case 0:
         other.options.shape.head_dim = 256;
         break;
@@ -86,6 +86,9 @@ TEST_CASE("another list differs in its inputs, another layout or option in its c
       case 7:
         other.options.speeds_permille.resize(static_cast<std::size_t>(c.layout.ranks()), 1000);
         other.options.speeds_permille.back() += 1;
+        break;
+      case 8:
+        other.options.max_workspace_bytes = 1 << 20;
         break;
       default:
         other.options.shape.mask = libra::attention_mask::window(12345);

@@ -53,6 +53,13 @@ struct some_dispatcher {
   pool_dispatch operator()(pool_batch const& batch, Cost const& cost, topology const& links) const {
     return std::visit([&](auto const& p) { return p(batch, cost, links); }, policy);
   }
+  [[nodiscard]] some_dispatcher exporting_at_most(std::int32_t permille) const {
+    some_dispatcher less = *this;
+    if (auto* const pools = std::get_if<pooled>(&less.policy)) {
+      *pools = pools->exporting_at_most(permille);
+    }
+    return less;
+  }
 };
 struct some_cost {
   std::variant<pair_count, roofline> policy;

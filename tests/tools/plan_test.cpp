@@ -82,7 +82,7 @@ TEST_CASE("the configuration shows every option as resolved") {
       R"({"window":1024,"dp":3,"cp":8,"pool":3,"micro_steps":4,"overlong":"split","order":"file","seed":0,)"
       R"("packer":"best_fit_decreasing","placer":"variance_reduced","dispatcher":"pooled","cost":"roofline","arrange":"on",)"
       R"("home":"contiguous","model":"qwen3-30b-a3b","q_heads":32,"kv_heads":4,"head_dim":128,"layers":48,"hidden":2048,)"
-      R"("active_parameters":3300000000,"tp":1,"mask":"causal","machine":"h200-sxm","sync":"layer","pp":1,"speeds":null})");
+      R"("active_parameters":3300000000,"tp":1,"mask":"causal","machine":"h200-sxm","sync":"layer","pp":1,"speeds":null,"max_workspace":null})");
 
   json const other = plan(lines(mixed), small + words{"--micro-steps",
                                                       "2",
@@ -125,7 +125,7 @@ TEST_CASE("the configuration shows every option as resolved") {
       R"({"window":1000,"dp":4,"cp":2,"pool":2,"micro_steps":2,"overlong":"truncate","order":"shuffle",)"
       R"("seed":18446744073709551615,"packer":"in_order","placer":"as_packed","dispatcher":"ulysses","cost":"pair_count",)"
       R"("arrange":"off","home":"contiguous","model":"custom","q_heads":14,"kv_heads":2,"head_dim":64,"layers":2,)"
-      R"("hidden":512,"active_parameters":7,"tp":2,"mask":"window:1024","machine":"h100-sxm","sync":"layer","pp":1,"speeds":null})");
+      R"("hidden":512,"active_parameters":7,"tp":2,"mask":"window:1024","machine":"h100-sxm","sync":"layer","pp":1,"speeds":null,"max_workspace":null})");
 }
 
 TEST_CASE("sizes take K and M") {
@@ -303,4 +303,41 @@ TEST_CASE("ranks of unequal speed: work in proportion, figures in time, the spee
   words const ulysses = pairs + words{"--dispatcher", "ulysses", "--speeds"};
   CHECK(plan(lines(mixed), ulysses + words{slow})["dispatch"]["dispatched_over_mean"].get<double>() >
         1.3 * plan(lines(mixed), ulysses + words{ones})["dispatch"]["dispatched_over_mean"].get<double>());
+}
+
+TEST_CASE("exchange memory: kept to, or refused with the least that works for the whole run") {
+  words const options = small + words{"--q-heads", "8", "--kv-heads", "2", "--head-dim", "64"};
+  json const usual = plan(lines(mixed), options);
+  std::int64_t const needed = usual["dispatch"]["workspace_bytes"];
+  json const same = plan(lines(mixed), options + words{"--max-workspace", std::to_string(needed)});
+  CHECK(same["config"]["max_workspace"] == needed);
+  CHECK(same["dispatch"] == usual["dispatch"]);
+
+  auto const limited = [&](std::int64_t bytes, std::string const& command = "plan") {
+    words arguments{command, "-", "--json", "-", "--max-workspace", std::to_string(bytes)};
+    return run_libra(arguments + options, lines(mixed));
+  };
+  auto const least_of = [](command_result const& refused) {
+    CAPTURE(refused.err);
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.out.empty());
+    CHECK(refused.error_lines() == 1);
+    std::string const words_before = "expected at least ";
+    std::size_t const at = refused.err.find(words_before);
+    REQUIRE(at != std::string::npos);
+    return std::int64_t{std::stoll(refused.err.substr(at + words_before.size()))};
+  };
+  for (std::string const command : {"plan", "simulate", "run", "advise"}) {
+    CAPTURE(command);
+    command_result const refused = limited(1, command);
+    CHECK(refused.err.find("--max-workspace is 1,") != std::string::npos);
+    std::int64_t const least = least_of(refused);
+    CHECK(least > 1);
+    command_result const kept = limited(least, command);
+    CAPTURE(kept.err);
+    REQUIRE(kept.exit_code == 0);
+    CHECK(json::parse(kept.out)["config"]["max_workspace"] == least);
+    if (command == "plan") CHECK(json::parse(kept.out)["dispatch"]["workspace_bytes"] == least);
+    CHECK(least_of(limited(least - 1, command)) == least);
+  }
 }

@@ -6,6 +6,7 @@
 #include "text.hpp"
 #include "values.hpp"
 
+#include <libra/core/error.hpp>
 #include <libra/io/advise_report.hpp>
 #include <libra/plan/prediction.hpp>
 #include <libra/sim/training_step.hpp>
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,22 +36,29 @@ std::vector<std::int32_t> pool_sizes(layout const& l) {
   return sizes;
 }
 
-/// One pool size at the fastest of its settings.
-advised_pool try_pool(prepared_plan const& prepared, std::int32_t pool, sim::step_options const& step) {
+/// One pool size at the fastest of its settings, or nothing where none fits into the workspace.
+std::optional<advised_pool> try_pool(prepared_plan const& prepared, std::int32_t pool, sim::step_options const& step,
+                                     std::optional<workspace_error>& least) {
   configuration config = prepared.config;
   config.layout.pool = pool;
   packing const packed = pack_for(prepared.docs, config, sharding::contiguous);
   advised_pool best{.pool = pool};
   for (system_setting setting : settings_of("pooled", config)) {
     setting.what = fmt::format("pools of {}, {}", pool, setting.what);
-    simulation const run(prepared.docs, packed, setting);
-    sim::step_timing const timing = run.step(step);
+    std::optional<simulation> const run = simulate_within_limit(prepared.docs, packed, setting, least);
+    if (!run) {
+      continue;
+    }
+    sim::step_timing const timing = run->step(step);
     if (best.step_seconds > 0 && timing.step_seconds >= best.step_seconds) {
       continue;
     }
     best.step_seconds = timing.step_seconds;
-    best.attention_over_bound = timing.attention_seconds / run.bound(step).attention_seconds;
-    best.placed_over_mean = run.batch().certificate.placed_over_mean();
+    best.attention_over_bound = timing.attention_seconds / run->bound(step).attention_seconds;
+    best.placed_over_mean = run->batch().certificate.placed_over_mean();
+  }
+  if (best.step_seconds == 0) {
+    return std::nullopt;
   }
   std::vector<int128> work;
   for (sequence_id const s : prepared.batch.placement.at) {
@@ -74,6 +83,9 @@ std::string tables(prepared_plan const& plan, advise_report const& report) {
   table.line("").line(fmt::format("Recommended: --pool {}, the smallest within 1 % of the fastest step.", best.pool));
   table.line(
       "Predicted: pools formed at random, by the law of large numbers. Placed: largest over mean pool, per step.");
+  if (plan.config.planning.max_workspace_bytes > 0) {
+    table.line("Sizes whose exchange does not fit into --max-workspace are left out.");
+  }
   return table.text();
 }
 
@@ -86,8 +98,14 @@ outcome advise_command::run() const {
   sim::step_options const step = step_options_of(config, recompute);
   prepared_plan const plan = prepare(input, std::move(config));
   advise_report report;
+  std::optional<workspace_error> least;
   for (std::int32_t const pool : pool_sizes(plan.config.layout)) {
-    report.pools.push_back(try_pool(plan, pool, step));
+    if (std::optional<advised_pool> const tried = try_pool(plan, pool, step, least)) {
+      report.pools.push_back(*tried);
+    }
+  }
+  if (report.pools.empty()) {
+    throw workspace_error(message(least->what(), "; no size of pools needs less"), least->least_bytes());
   }
   deliver(
       output,

@@ -42,6 +42,11 @@ void write_members(json_writer& json, configuration const& config) {
       for (std::int32_t const s : config.planning.speeds_permille) json.element(s / double{unit_speed_permille});
     });
   }
+  if (config.planning.max_workspace_bytes > 0) {
+    json.member("max_workspace", config.planning.max_workspace_bytes);
+  } else {
+    json.member("max_workspace", nullptr);
+  }
 }
 
 }  // namespace libra::tools

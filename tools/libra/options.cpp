@@ -153,6 +153,9 @@ configuration resolve(planning_options const& typed, std::int64_t shrink) {
       sharding::contiguous, sharding::zigzag}[parse_choice("--home", typed.home, names{"contiguous", "zigzag"})];
   resolve_machine(typed.machine, config);
   config.planning.speeds_permille = resolve_speeds(typed.speeds, config.layout);
+  if (typed.max_workspace) {
+    config.planning.max_workspace_bytes = parse_integer("--max-workspace", *typed.max_workspace, {.suffixes = true});
+  }
   config.model = resolve_model(typed);
   config.tp = parse_int32("--tp", typed.tp);
   config.planning.shape = divide_heads(config.model.shape, config.tp);
@@ -230,6 +233,8 @@ void add_options(CLI::App& command, planning_options& o) {
   add(command, shape, "--speeds", o.speeds, "FILE",
       "relative speed of each rank, one decimal a line, as 1 or 0.85; slot by slot [all 1]")
       ->default_str("");
+  add(command, shape, "--max-workspace", o.max_workspace, "BYTES",
+      "exchange memory of a rank; what does not fit travels in smaller pieces, or is refused [no limit]");
 }
 
 void add_options(CLI::App& command, running_options& o) {

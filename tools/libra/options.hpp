@@ -59,6 +59,7 @@ struct planning_options {
   std::string sync{"layer"};
   std::string pp{"1"};
   std::string speeds;
+  std::optional<std::string> max_workspace;
 };
 
 /// The rest of `run`'s options, as typed.

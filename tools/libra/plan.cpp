@@ -4,6 +4,7 @@
 #include "progress.hpp"
 #include "stopwatch.hpp"
 #include "text.hpp"
+#include "workspace_limit.hpp"
 
 #include <libra/core/ids.hpp>
 #include <libra/io/plan_json.hpp>
@@ -24,17 +25,19 @@ plan_report dispatch_all(prepared_plan& plan, report_detail detail) {
   plan_report report(plan.batch, detail);
   std::int32_t const steps = plan.batch.placement.steps();
   std::int32_t const pools = plan.batch.pools.size();
+  workspace_limit limit;
   progress bar("dispatching pools", std::int64_t{steps} * pools);
   for (std::int32_t m = 0; m < steps; ++m) {
     for (std::int32_t g = 0; g < pools; ++g) {
       stopwatch const time;
-      pool_plan pool = plan.plan.plan_pool(plan.batch, micro_step_id(m), pool_id(g));
+      pool_plan pool = limit.plan(plan.batch, plan.plan.plan_pool, micro_step_id(m), pool_id(g));
       plan.seconds.dispatch += time.seconds();
       pool_locality const locality = plan.plan.locality(pool);
       report.add(std::move(pool), locality);
       bar.advance();
     }
   }
+  limit.require_kept();
   return report;
 }
 

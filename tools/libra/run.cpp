@@ -8,6 +8,7 @@
 #include "registry.hpp"
 #include "text.hpp"
 #include "values.hpp"
+#include "workspace_limit.hpp"
 
 #include <libra/core/checked.hpp>
 #include <libra/core/error.hpp>
@@ -67,14 +68,17 @@ std::int32_t resolve_micro_step(running_options const& typed, batch_plan const& 
   return heaviest;
 }
 
-/// The micro-step's pools, dispatched and lowered for one system.
+/// The micro-step's pools, dispatched and lowered for one system. Errors: `workspace_error` with what they all need.
 step_plans plan_step(prepared_plan const& plan, std::string_view system, std::int32_t micro_step) {
   planner const planner = make_planner(plan.config, system);
+  batch_plan batch = plan.batch;
+  workspace_limit limit;
   step_plans plans;
-  for (std::int32_t g = 0; g < plan.batch.pools.size(); ++g) {
+  for (std::int32_t g = 0; g < batch.pools.size(); ++g) {
     plans.push_back(
-        std::make_shared<pool_plan const>(planner.plan_pool(plan.batch, micro_step_id(micro_step), pool_id(g))));
+        std::make_shared<pool_plan const>(limit.plan(batch, planner.plan_pool, micro_step_id(micro_step), pool_id(g))));
   }
+  limit.require_kept();
   return plans;
 }
 
@@ -219,8 +223,16 @@ outcome run_command::run() const {
   chosen.micro_step = resolve_micro_step(running, plan.batch);
 
   std::vector<step_plans> plans;
+  std::optional<workspace_error> refused;
   for (std::string_view const system : chosen.systems) {
-    plans.push_back(plan_step(plan, system, chosen.micro_step));
+    try {
+      plans.push_back(plan_step(plan, system, chosen.micro_step));
+    } catch (workspace_error const& e) {
+      keep_larger_need(refused, e, system);
+    }
+  }
+  if (refused) {
+    throw *refused;
   }
   require_memory(plan, plans, chosen.micro_step);
   auto const ranks = static_cast<std::int32_t>(plan.batch.layout.ranks());

@@ -5,6 +5,7 @@
 #include "systems.hpp"
 #include "text.hpp"
 #include "values.hpp"
+#include "workspace_limit.hpp"
 
 #include <libra/core/error.hpp>
 #include <libra/io/simulate_report.hpp>
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,20 +38,32 @@ struct simulated {
 
 simulated simulate(prepared_plan const& prepared, simulate_configuration const& chosen, bool traced) {
   simulated result;
+  std::optional<workspace_error> refused;
   for (std::string_view const system : chosen.systems) {
     simulated_system best;
     trace_process trace;
+    std::optional<workspace_error> least;
     for (system_setting const& setting : settings_of(system, prepared.config)) {
-      simulation run(prepared.docs, pack_for(prepared.docs, prepared.config, setting.config.planning.home), setting);
-      sim::step_timing const timing = run.step(chosen.step);
+      std::optional<simulation> run = simulate_within_limit(
+          prepared.docs, pack_for(prepared.docs, prepared.config, setting.config.planning.home), setting, least);
+      if (!run) {
+        continue;
+      }
+      sim::step_timing const timing = run->step(chosen.step);
       if (best.system.empty() || timing.step_seconds < best.timing.step_seconds) {
         best = {.system = std::string(system), .setting = setting.what, .timing = timing};
-        result.report.bound = run.bound(chosen.step);
-        if (traced) trace = run.trace(system);
+        result.report.bound = run->bound(chosen.step);
+        if (traced) trace = run->trace(system);
       }
+    }
+    if (best.system.empty()) {
+      keep_larger_need(refused, *least, system);
     }
     result.report.systems.push_back(std::move(best));
     if (traced) result.traces.push_back(std::move(trace));
+  }
+  if (refused) {
+    throw *refused;
   }
   return result;
 }

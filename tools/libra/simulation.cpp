@@ -1,6 +1,7 @@
 #include "simulation.hpp"
 
 #include "progress.hpp"
+#include "workspace_limit.hpp"
 
 #include <libra/core/ids.hpp>
 #include <libra/sim/kernel_time.hpp>
@@ -20,11 +21,14 @@ simulation::simulation(documents const& docs, packing packed, system_setting con
       batch_(plan_.place(docs.lengths, std::move(packed), config_.layout, config_.planning)) {
   sim::kernel_time const time(config_.machine.attention);
   progress bar(setting.what, std::int64_t{batch_.placement.steps()} * batch_.pools.size());
+  workspace_limit limit;
   times_ = sim::time_layers(batch_, [&](micro_step_id m, pool_id g) {
-    sim::layer_time const t = sim::time_layer(clock_, plan_.draft_pool(batch_, m, g), config_.machine, time);
+    sim::layer_time const t =
+        sim::time_layer(clock_, limit.plan(batch_, plan_.draft_pool, m, g), config_.machine, time);
     bar.advance();
     return t;
   });
+  limit.require_kept();
 }
 
 sim::step_timing simulation::step(sim::step_options const& options) const {
@@ -61,6 +65,16 @@ trace_process simulation::trace(std::string_view system) {
     begin_ps += timing.makespan_ps;
   }
   return process;
+}
+
+std::optional<simulation> simulate_within_limit(documents const& docs, packing packed, system_setting const& setting,
+                                                std::optional<workspace_error>& least) {
+  try {
+    return std::optional<simulation>(std::in_place, docs, std::move(packed), setting);
+  } catch (workspace_error const& e) {
+    keep_smaller_need(least, e);
+    return std::nullopt;
+  }
 }
 
 packing pack_for(documents const& docs, configuration config, sharding home) {

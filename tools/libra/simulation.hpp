@@ -9,10 +9,12 @@
 #include <libra/model/home.hpp>
 #include <libra/model/packing.hpp>
 #include <libra/plan/plan.hpp>
+#include <libra/plan/workspace_error.hpp>
 #include <libra/sim/engine.hpp>
 #include <libra/sim/layer_time.hpp>
 #include <libra/sim/training_step.hpp>
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,7 +24,8 @@ namespace libra::tools {
 /// construction.
 class simulation {
  public:
-  /// Errors: those of planning, and `input_error` from the engine.
+  /// Errors: those of planning, and `input_error` from the engine; `workspace_error` with the least that all pools
+  /// need.
   simulation(documents const& docs, packing packed, system_setting const& setting);
 
   [[nodiscard]] sim::step_timing step(sim::step_options const& options) const;
@@ -39,6 +42,12 @@ class simulation {
   sim::engine clock_;
   std::vector<sim::layer_time> times_;
 };
+
+/// A setting's simulation, or nothing where it does not fit into `--max-workspace`; `least` then is the error of the
+/// setting that needs least of those that were tried.
+[[nodiscard]] std::optional<simulation> simulate_within_limit(documents const& docs, packing packed,
+                                                              system_setting const& setting,
+                                                              std::optional<workspace_error>& least);
 
 /// The packed sequences of a list for one kind of home: packs are arranged for contiguous ones.
 [[nodiscard]] packing pack_for(documents const& docs, configuration config, sharding home);

@@ -5,6 +5,7 @@
 #include <libra/model/topology.hpp>
 
 #include <concepts>
+#include <cstdint>
 
 namespace libra {
 
@@ -21,6 +22,13 @@ concept dispatcher_for =
 /// A dispatcher for every cost model, as far as a concept can ask: for the least one.
 template <class Dispatcher>
 concept dispatcher = dispatcher_for<Dispatcher, archetype::cost>;
+
+/// A dispatcher that can hold back: `exporting_at_most(permille)` is the same one, whose nodes give away at most so
+/// many thousandths of the work that they have too much of. Optional; asked for where exchange memory is short.
+template <class Dispatcher>
+concept export_limiting = requires(Dispatcher const& dispatch, std::int32_t permille) {
+  { dispatch.exporting_at_most(permille) } -> std::same_as<Dispatcher>;
+};
 
 namespace archetype {
 

@@ -44,8 +44,10 @@ struct crossing_bytes {
 template <cost_model Cost>
 class node_balance {
  public:
-  node_balance(pool_work<Cost> const& work, topology const& links)
+  /// `most_permille`: nodes give away at most so many thousandths of their surplus.
+  node_balance(pool_work<Cost> const& work, topology const& links, std::int32_t most_permille = 1000)
       : work_(work),
+        most_permille_(most_permille),
         batch_(work.batch),
         nodes_(batch_, links.ranks_per_node),
         links_(links),
@@ -57,9 +59,12 @@ class node_balance {
   /// What each node computes. Shape: `[nodes]`.
   [[nodiscard]] std::vector<std::vector<share>> operator()() {
     list_pieces();
-    trial best = attempt(1000);
+    trial best = attempt(most_permille_);
     if (limited_by_exchange(best)) {
       for (std::int32_t const permille : {950, 900, 850, 800, 700, 600, 500, 400, 300, 200, 100, 0}) {
+        if (permille >= most_permille_) {
+          continue;
+        }
         trial next = attempt(permille);
         if (next.total_ps < best.total_ps) {
           best = std::move(next);
@@ -325,6 +330,7 @@ class node_balance {
   static constexpr std::int64_t picoseconds_per_second = 1'000'000'000'000;
 
   pool_work<Cost> const& work_;
+  std::int32_t most_permille_{};
   pool_batch const& batch_;
   node_map nodes_;
   topology links_;

@@ -25,6 +25,14 @@ namespace libra {
 struct pooled {
   static constexpr std::string_view name = "pooled";
 
+  /// Nodes give away at most so many thousandths of the work that they have too much of.
+  std::int32_t exported_permille{1000};
+
+  /// The same with less given away. Pre: 0 to 1000.
+  [[nodiscard]] constexpr pooled exporting_at_most(std::int32_t permille) const noexcept {
+    return {std::min(exported_permille, permille)};
+  }
+
   template <cost_model Cost>
   [[nodiscard]] pool_dispatch operator()(pool_batch const& batch, Cost const& cost, topology const& links) const {
     return {.forward = dispatch(batch, cost, links, pass::forward),
@@ -35,10 +43,10 @@ struct pooled {
 
  private:
   template <cost_model Cost>
-  [[nodiscard]] static std::vector<tile> dispatch(pool_batch const& batch, Cost const& cost, topology const& links,
-                                                  pass p) {
+  [[nodiscard]] std::vector<tile> dispatch(pool_batch const& batch, Cost const& cost, topology const& links,
+                                           pass p) const {
     detail::pool_work<Cost> const work(batch, cost, p);
-    detail::node_balance<Cost> balance(work, links);
+    detail::node_balance<Cost> balance(work, links, exported_permille);
     auto const shares = balance();
     std::vector<tile> tiles;
     for (std::size_t n = 0; n < shares.size(); ++n) {
@@ -52,6 +60,6 @@ struct pooled {
     return tiles;
   }
 };
-static_assert(dispatcher<pooled>);
+static_assert(dispatcher<pooled> && export_limiting<pooled>);
 
 }  // namespace libra

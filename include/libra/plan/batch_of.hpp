@@ -23,12 +23,8 @@ namespace libra {
                    .segments = {},
                    .zigzag_begin = {},
                    .zigzag_rows = {}};
-  if (std::span const speeds = plan.options.speeds_permille; !speeds.empty()) {
-    std::span const own =
-        speeds.subspan(static_cast<std::size_t>(batch.first_rank), static_cast<std::size_t>(batch.ranks()));
-    if (!all_speeds_one(own)) {
-      batch.speeds_permille.assign(own.begin(), own.end());
-    }
+  if (std::span const speeds = speeds_of_pool(plan, g); !all_speeds_one(speeds)) {
+    batch.speeds_permille.assign(speeds.begin(), speeds.end());
   }
   auto const sequences = plan.placement.pool(m, g, plan.pools);
   for (std::size_t slot = 0; slot < sequences.size(); ++slot) {

@@ -16,7 +16,9 @@
 #include <libra/program/lowering_options.hpp>
 #include <libra/program/ops.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace libra {
@@ -41,6 +43,9 @@ struct plan_options {
   /// Relative speed of each rank of the job: dispatch gives a rank work in proportion. Shape: `[dp * cp]`; empty:
   /// all 1.
   std::vector<std::int32_t> speeds_permille{};
+  /// The largest workspace that a rank may have in either pass of a pool; what does not fit is exchanged in smaller
+  /// pieces. 0: no limit.
+  std::int64_t max_workspace_bytes{0};
 };
 
 /// Errors: `input_error` naming the first option that cannot be used. Whether there is a speed for every rank is for
@@ -51,6 +56,8 @@ constexpr void validate(plan_options const& options) {
   validate(options.width);
   require(options.waves >= 0, "waves is ", options.waves, ", expected at least 0");
   require(options.spread_bytes >= 0, "spread_bytes is ", options.spread_bytes, ", expected at least 0");
+  require(options.max_workspace_bytes >= 0, "max_workspace_bytes is ", options.max_workspace_bytes,
+          ", expected at least 0");
 }
 
 /// Packing and placement of a list: what every rank of the job knows alike.
@@ -70,6 +77,19 @@ struct batch_plan {
     return static_cast<std::int64_t>(packing.sequences.size() - placement.at.size());
   }
 };
+
+/// The speeds of the ranks of pool `g`; empty where all ranks of the job have speed 1.
+[[nodiscard]] inline std::span<std::int32_t const> speeds_of_pool(batch_plan const& plan, pool_id g) noexcept {
+  std::span<std::int32_t const> const speeds = plan.options.speeds_permille;
+  auto const cp = static_cast<std::size_t>(plan.layout.cp);
+  return speeds.empty() ? speeds
+                        : speeds.subspan(static_cast<std::size_t>(plan.pools.first_slot(g)) * cp,
+                                         static_cast<std::size_t>(plan.pools.slots(g)) * cp);
+}
+/// The sum of the speeds of a pool's ranks, in thousandths.
+[[nodiscard]] inline std::int64_t speed_of_pool(batch_plan const& plan, pool_id g) noexcept {
+  return sum_of_speeds(speeds_of_pool(plan, g), std::int64_t{plan.pools.slots(g)} * plan.layout.cp);
+}
 
 /// Dispatch and programs of one pool of one micro-step: what only its ranks need to know.
 struct pool_plan {

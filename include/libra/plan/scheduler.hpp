@@ -9,13 +9,17 @@
 #include <libra/plan/batch_of.hpp>
 #include <libra/plan/certify.hpp>
 #include <libra/plan/hashing.hpp>
+#include <libra/plan/memory_saving.hpp>
 #include <libra/plan/plan.hpp>
 #include <libra/plan/wave_count.hpp>
+#include <libra/plan/workspace_error.hpp>
 #include <libra/pool/concept.hpp>
 #include <libra/program/lowering.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -86,8 +90,9 @@ class scheduler {
 
   /// Dispatches and lowers pool `g` of micro-step `m`.
   ///
-  /// Errors: `input_error` naming a micro-step or pool that the plan does not have; `range_error` from the cost model.
-  /// Complexity: O(n log n) in the pool's tiles plus linear in its transfers.
+  /// Errors: `input_error` naming a micro-step or pool that the plan does not have; `workspace_error` where nothing
+  /// fits into `max_workspace_bytes`, with the least that does; `range_error` from the cost model. Complexity: O(n log
+  /// n) in the pool's tiles plus linear in its transfers; up to thirteen times that where the limit is exceeded.
   [[nodiscard]] pool_plan plan_pool(batch_plan const& batch, micro_step_id m, pool_id g) const {
     pool_plan result = draft_pool(batch, m, g);
     result.certificate = certify(result.batch, result.dispatch, cost_);
@@ -111,8 +116,17 @@ class scheduler {
               .spread_bytes = batch.options.spread_bytes,
               .groups_apart = result.dispatch.ranks_per_exchange <= batch.layout.cp};
     };
-    result.forward = lower(result.batch, result.dispatch.forward, pass::forward, options(pass::forward));
-    result.backward = lower(result.batch, result.dispatch.backward, pass::backward, options(pass::backward));
+    std::int64_t least = 0;
+    for (pass const p : {pass::forward, pass::backward}) {
+      std::int64_t const needed = lower_pass(result, p, options(p), batch.options);
+      least = std::max(least, needed);
+    }
+    std::int64_t const limit = batch.options.max_workspace_bytes;
+    if (limit > 0 && least > limit) {
+      throw workspace_error(message("max_workspace_bytes is ", limit, ", expected at least ", least, " for pool ",
+                                    g.value, " of micro-step ", m.value),
+                            least);
+    }
     return result;
   }
 
@@ -133,14 +147,31 @@ class scheduler {
     return wave_count(at_speed(total * ranks, speed_of_pool(batch, g)), ranks, batch.options.links);
   }
 
-  [[nodiscard]] static std::int64_t speed_of_pool(batch_plan const& batch, pool_id g) {
-    std::int64_t const ranks = std::int64_t{batch.pools.slots(g)} * batch.layout.cp;
-    std::span<std::int32_t const> const speeds = batch.options.speeds_permille;
-    return speeds.empty() ? ranks * unit_speed_permille
-                          : sum_of_speeds(speeds.subspan(static_cast<std::size_t>(batch.pools.first_slot(g)) *
-                                                             static_cast<std::size_t>(batch.layout.cp),
-                                                         static_cast<std::size_t>(ranks)),
-                                          ranks);
+  /// Lowers one pass of a dispatched pool. Returns its workspace, or beyond the limit the least that any way needs.
+  std::int64_t lower_pass(pool_plan& result, pass p, lowering_options const& usual, plan_options const& options) const {
+    pool_program& program = p == pass::forward ? result.forward : result.backward;
+    std::vector<tile>& tiles = p == pass::forward ? result.dispatch.forward : result.dispatch.backward;
+    program = lower(result.batch, tiles, p, usual);
+    std::int64_t const limit = options.max_workspace_bytes;
+    std::int64_t const needed = limit > 0 ? workspace_of(program) : 0;
+    if (needed <= limit) {
+      return needed;
+    }
+    saved_pass saved =
+        lower_within(limit, result.batch, p, usual, [&](std::int32_t permille) -> std::optional<std::vector<tile>> {
+          if (permille == 1000) {
+            return tiles;
+          }
+          if constexpr (export_limiting<Dispatcher>) {
+            return dispatch_.exporting_at_most(permille)(result.batch, cost_, options.links).of(p);
+          }
+          return std::nullopt;
+        });
+    if (saved.least_bytes <= limit) {
+      program = std::move(saved.program);
+      tiles = std::move(saved.tiles);
+    }
+    return std::min(needed, saved.least_bytes);
   }
 
   [[nodiscard]] wide_work work_of(std::span<segment const> sequence, attention_shape const& shape) const {
@@ -162,6 +193,9 @@ class scheduler {
     h.add(options.relay).add(options.spread_bytes);
     if (!all_speeds_one(options.speeds_permille)) {
       add_to(h, options.speeds_permille);
+    }
+    if (options.max_workspace_bytes > 0) {
+      h.add(options.max_workspace_bytes);
     }
     h.add(policy_name(pack_))
         .add(policy_name(pools_))

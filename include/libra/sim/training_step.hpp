@@ -100,15 +100,12 @@ struct layer_step {
 /// The linear work of each set of ranks that wait for each other in a layer: all of the job, or each pool's.
 [[nodiscard]] inline std::vector<work> linear_of_sets(batch_plan const& plan, work const& linear,
                                                       step_options const& o) {
-  std::span<std::int32_t const> const speeds = plan.options.speeds_permille;
+  if (o.sync == synchronisation::layer) {
+    return {linear_on(plan.options.speeds_permille, linear)};
+  }
   std::vector<work> sets;
-  for (std::int32_t g = 0; g < (o.sync == synchronisation::layer ? 1 : plan.pools.size()); ++g) {
-    bool const all = speeds.empty() || o.sync == synchronisation::layer;
-    auto const cp = static_cast<std::size_t>(plan.layout.cp);
-    sets.push_back(linear_on(all ? speeds
-                                 : speeds.subspan(static_cast<std::size_t>(plan.pools.first_slot(pool_id(g))) * cp,
-                                                  static_cast<std::size_t>(plan.pools.slots(pool_id(g))) * cp),
-                             linear));
+  for (std::int32_t g = 0; g < plan.pools.size(); ++g) {
+    sets.push_back(linear_on(speeds_of_pool(plan, pool_id(g)), linear));
   }
   return sets;
 }
