@@ -163,4 +163,33 @@ TEST_CASE("sums between nodes are taken later, if waves are left") {
   CHECK(wave_of_sum(9, true, 8) == 10);
 }
 
+TEST_CASE("a wave is the same time on every rank: a slow one does less in it") {
+  pool_batch batch = long_document();
+  // Rank 2 has all rows of one head, rank 3 half of the other's: a quarter of the work.
+  std::vector<tile> const tiles{{segment_id(0), rank_id(2), 0, 2, 0, long_tokens},
+                                {segment_id(0), rank_id(3), 2, 4, 0, long_tokens / 2}};
+  auto const waves_of = [&](std::size_t r) {
+    std::map<std::int32_t, double> pairs;
+    for (tile_ref const& t : cut(batch, tiles, 4)[r].tiles) {
+      pairs[t.wave] += static_cast<double>(batch.shape.mask.pairs(t.what.q_begin, t.what.q_end, long_tokens));
+    }
+    return pairs;
+  };
+  CHECK(waves_of(3).size() == 2);
+  CHECK(waves_of(2).size() == 4);
+  // At a quarter of the speed it is as long in every wave as rank 2.
+  batch.speeds_permille = {1000, 1000, 1000, 250};
+  auto const fast = waves_of(2);
+  auto const slow = waves_of(3);
+  REQUIRE(slow.size() == 4);
+  REQUIRE(fast.size() == 4);
+  for (auto const& [wave, pairs] : slow) {
+    CHECK(4 * pairs == doctest::Approx(fast.at(wave)).epsilon(0.15));
+  }
+  // Twice as slow as that, it is the slowest, and rank 2 is done in half the time.
+  batch.speeds_permille[3] = 125;
+  CHECK(waves_of(3).size() == 4);
+  CHECK(waves_of(2).size() == 2);
+}
+
 }  // namespace

@@ -89,9 +89,10 @@ class wave_cutter {
       for (tile_ref const& t : rank.tiles) {
         sum += weight(t.what);
       }
-      longest_ = std::max(longest_, sum);
+      longest_ = std::max(longest_, at_speed(sum, speed_of(rank, ranks)));
     }
     for (rank_tiles& rank : ranks) {
+      reach_ = longest_ * speed_of(rank, ranks) / unit_speed_permille;
       order(rank.tiles);
     }
     return ranks;
@@ -337,8 +338,11 @@ class wave_cutter {
     tiles = std::move(result);
   }
 
+  [[nodiscard]] std::int32_t speed_of(rank_tiles const& rank, std::vector<rank_tiles> const& ranks) const {
+    return batch_.speed_of(rank_id(static_cast<std::size_t>(&rank - ranks.data())));
+  }
   [[nodiscard]] int128 end_of(std::int32_t wave) const {
-    return longest_ * ends_[static_cast<std::size_t>(wave)] / ends_.back();
+    return reach_ * ends_[static_cast<std::size_t>(wave)] / ends_.back();
   }
   [[nodiscard]] std::int32_t wave_at(int128 sum) const {
     std::int32_t wave = 1;
@@ -356,7 +360,8 @@ class wave_cutter {
   /// Shape: `[waves + 1]`. How the waves grow and shrink: what travels before the first and after the last is hidden by
   /// little, so these are half as long as those in the middle, which saves launches.
   std::vector<std::int64_t> ends_{0};
-  int128 longest_{};  ///< weight of the rank with most
+  int128 longest_{};  ///< weight of the rank that takes longest, at speed 1
+  int128 reach_{};    ///< what the rank at hand does in that time
   std::vector<tile_ref> local_;
   std::vector<tile_ref> near_;
   std::vector<tile_ref> far_;
