@@ -3,6 +3,8 @@
 #include <libra/host/backend.hpp>
 #include <libra/host/bfloat16_kernel.hpp>
 
+#include <latch>
+
 namespace {
 
 template <class Kernel>
@@ -51,6 +53,55 @@ void check_all() {
 
 TEST_CASE("calls after the first allocate nothing, also where exchanges travel meanwhile") {
   check_all<libra::host::kernel>();
+}
+
+/// Two groups of two: a document in one, nothing in the other.
+libra::pool_batch half_empty_batch() {
+  libra::pool_batch batch;
+  batch.shape = {4, 2, 16, {}};
+  batch.home = {64, 2, libra::sharding::zigzag};
+  batch.slots = 2;
+  batch.segments = {{{libra::document_id(0), 0, 64}, libra::sequence_id(0), libra::slot_id(0), 0}};
+  batch.number_rows();
+  return batch;
+}
+
+TEST_CASE("nor where ranks that exchange nothing are hundreds of rounds ahead of the others") {
+  using ranks = threads<libra::host::kernel>;
+  auto const plan = conformance::plan(half_empty_batch(), libra::zigzag_ring{}, {.width = libra::host::kernel::width});
+  constexpr int calls = 100;
+  std::latch far_ahead(2);
+  libra::test::counted_allocations = 0;
+  ranks{}(4, [&](ranks::backend& parts) {
+    bool const idle = parts.transport().rank().value >= 2;
+    libra::pooled_attention attention(parts, plan);
+    conformance::placed_call<ranks> c(parts, plan->batch, attention.rank());
+    std::vector<std::uint64_t> words(4);
+    auto const meet = [&] { parts.transport().gather({words.data(), 1}, words); };
+    auto const both = [&] {
+      attention.forward(c.forward());
+      attention.backward(c.backward());
+    };
+    both();
+    meet();
+    meet();
+    libra::test::counting_allocations = true;
+    meet();
+    if (!idle) {
+      far_ahead.wait();
+    }
+    for (int i = 0; i < calls; ++i) {
+      both();
+    }
+    if (idle) {
+      far_ahead.count_down();
+    }
+    meet();
+    libra::test::counting_allocations = false;
+    meet();
+  });
+  REQUIRE(plan->backward.ranks[0].ops.size() > 4);
+  CHECK(libra::test::counted_allocations == 0);
 }
 
 TEST_CASE("nor do those in bf16") { check_all<libra::host::bfloat16_kernel>(); }

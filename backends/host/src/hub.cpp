@@ -58,16 +58,10 @@ hub::hub(std::int32_t ranks, std::chrono::milliseconds timeout)
     : ranks_(ranks),
       timeout_(timeout),
       seats_(static_cast<std::size_t>(ranks)) {
-  // Ranks rarely are further apart than this, and then no call after the first allocates.
-  constexpr std::size_t rounds_apart = 4;
-  for (channel& c : channels_) {
-    c.started.resize(static_cast<std::size_t>(ranks));
-    c.current.resize(static_cast<std::size_t>(ranks));
-    c.rounds.reserve(rounds_apart);
-  }
-  for (std::size_t i = 0; i < rounds_apart; ++i) {
-    spare_.push_back(std::make_unique<round>());
-    clear(*spare_.back());
+  for (std::size_t q = 0; q < queue_count; ++q) {
+    channels_[q].name = static_cast<queue>(q);
+    channels_[q].sides.resize(static_cast<std::size_t>(ranks));
+    channels_[q].pairs.resize(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks));
   }
 }
 
@@ -89,96 +83,88 @@ std::optional<rank_id> hub::first_failed() {
   return failed_;
 }
 
+std::string hub::name_of_round(channel const& c, rank_id rank) {
+  return detail::name_of_round(c.name, c.sides[rank.index()].number);
+}
+
 std::int64_t hub::start(rank_id rank, exchange_round const& what) {
   return guarded(rank, [&](lock&) {
     channel& c = on(what.channel);
-    if (c.current[rank.index()] != nullptr) {
-      throw run_error(message(name_of_round(what.channel, what.round), ": rank ", rank.value,
-                              " has not finished round ", c.current[rank.index()]->number));
+    if (side const& last = c.sides[rank.index()]; last.open) {
+      throw run_error(message(detail::name_of_round(what.channel, what.round), ": rank ", rank.value,
+                              " has not finished round ", last.number));
     }
-    std::int64_t const sequence = c.started[rank.index()]++;
-    round& r = open_round(what.channel, sequence);
-    if (r.started++ == 0) {
-      r.number = what.round;
-      r.first_rank = rank;
-    } else if (r.number != what.round) {
-      throw run_error(message("rank ", rank.value, " starts ", name_of_round(what.channel, what.round), " where rank ",
-                              r.first_rank.value, " started round ", r.number));
-    }
-    c.current[rank.index()] = &r;
-    add_side(r, rank, what);
-    match(r, rank);
-    return sequence;
+    open(c, rank, what);
+    match(c, rank);
+    return c.sides[rank.index()].sequence;
   });
 }
 
-hub::round& hub::open_round(queue q, std::int64_t sequence) {
-  channel& c = on(q);
-  auto const index = static_cast<std::size_t>(sequence - c.first_sequence);
-  while (c.rounds.size() <= index) {
-    if (spare_.empty()) {
-      spare_.push_back(std::make_unique<round>());
-    }
-    c.rounds.push_back(std::move(spare_.back()));
-    spare_.pop_back();
-    clear(*c.rounds.back());
-    c.rounds.back()->on = q;
+void hub::open(channel& c, rank_id rank, exchange_round const& what) const {
+  side& own = c.sides[rank.index()];
+  own = {own.sequence + 1, what.round, true, 0, what.sends, what.receives};
+  for (std::int32_t p = 0; p < ranks_; ++p) {
+    pair& to = between(c, rank, rank_id(p));
+    to.sends = 0;
+    to.state = pair_state::idle;
+    pair& from = between(c, rank_id(p), rank);
+    from.receives = 0;
+    from.state = pair_state::idle;
   }
-  return *c.rounds[index];
-}
-
-void hub::clear(round& r) const {
-  r.started = 0;
-  r.finished = 0;
-  r.sides.assign(static_cast<std::size_t>(ranks_), {});
-  r.pairs.assign(static_cast<std::size_t>(ranks_) * static_cast<std::size_t>(ranks_), {});
-}
-
-void hub::add_side(round& r, rank_id rank, exchange_round const& what) const {
   auto const check = [&](rank_id peer) {
     if (peer.value < 0 || peer.value >= ranks_) {
-      throw run_error(message(name_of_round(r.on, r.number), ": rank ", rank.value, " exchanges with rank ", peer.value,
+      throw run_error(message(name_of_round(c, rank), ": rank ", rank.value, " exchanges with rank ", peer.value,
                               " in a group of ", ranks_));
     }
   };
   for (outgoing const& o : what.sends) {
     check(o.to);
-    ++between(r, rank, o.to).sends;
+    ++between(c, rank, o.to).sends;
   }
   for (incoming const& i : what.receives) {
     check(i.from);
-    ++between(r, i.from, rank).receives;
+    ++between(c, i.from, rank).receives;
   }
-  std::int32_t open = 0;
   for (std::int32_t p = 0; p < ranks_; ++p) {
     rank_id const peer(p);
-    bool const sends = between(r, rank, peer).sends > 0;
-    bool const receives = between(r, peer, rank).receives > 0;
-    open += peer == rank ? (sends || receives) : sends + receives;
+    bool const sends = between(c, rank, peer).sends > 0;
+    bool const receives = between(c, peer, rank).receives > 0;
+    own.open_pairs += peer == rank ? (sends || receives) : sends + receives;
   }
-  r.sides[rank.index()] = {true, open, what.sends, what.receives};
 }
 
-void hub::match(round& r, rank_id rank) {
+void hub::match(channel& c, rank_id rank) {
+  side const& own = c.sides[rank.index()];
   for (std::int32_t p = 0; p < ranks_; ++p) {
     rank_id const peer(p);
-    if (!r.sides[peer.index()].started) {
+    side const& theirs = c.sides[peer.index()];
+    if (theirs.sequence < own.sequence) {
       continue;
     }
-    match_pair(r, rank, peer);
+    if (theirs.sequence == own.sequence && theirs.number != own.number) {
+      throw run_error(message("rank ", rank.value, " starts ", name_of_round(c, rank), " where rank ", peer.value,
+                              " started round ", theirs.number));
+    }
+    match_pair(c, rank, peer);
     if (peer != rank) {
-      match_pair(r, peer, rank);
+      match_pair(c, peer, rank);
     }
   }
 }
 
-void hub::match_pair(round& r, rank_id from, rank_id to) {
-  pair& p = between(r, from, to);
-  if (p.sends != p.receives) {
-    throw run_error(message(name_of_round(r.on, r.number), ": rank ", from.value, " sends ", p.sends,
-                            " regions to rank ", to.value, ", which expects ", p.receives));
+void hub::match_pair(channel& c, rank_id from, rank_id to) {
+  side const& sender = c.sides[from.index()];
+  side const& receiver = c.sides[to.index()];
+  std::int64_t const sequence = std::min(sender.sequence, receiver.sequence);
+  pair& p = between(c, from, to);
+  // A rank that is beyond this round has finished it without the other, and so moved nothing with it.
+  std::int32_t const sends = sender.sequence == sequence ? p.sends : 0;
+  std::int32_t const receives = receiver.sequence == sequence ? p.receives : 0;
+  if (sends != receives) {
+    throw run_error(message(name_of_round(c, sender.sequence == sequence ? from : to), ": rank ", from.value, " sends ",
+                            sends, " regions to rank ", to.value, ", which expects ", receives));
   }
-  if (p.sends > 0) {
+  if (sends > 0) {
     p.state = pair_state::ready;
     wake(from);
     wake(to);
@@ -188,16 +174,19 @@ void hub::match_pair(round& r, rank_id from, rank_id to) {
 bool hub::advance(rank_id rank, queue in, std::int64_t sequence, bool block) {
   return guarded(rank, [&](lock& held) {
     channel& c = on(in);
-    round& r = *c.rounds[static_cast<std::size_t>(sequence - c.first_sequence)];
+    side& own = c.sides[rank.index()];
+    if (own.sequence != sequence) {
+      throw run_error(message("rank ", rank.value, " waits for a round of ", name_of(in), " that it has finished"));
+    }
     for (;;) {
-      if (r.sides[rank.index()].open_pairs == 0) {
-        close(r, rank);
+      if (own.open_pairs == 0) {
+        own.open = false;
         return true;
       }
       if (auto const ready = claim(rank)) {
         perform(held, rank, *ready);
       } else if (block) {
-        sleep(rank, &r, held);
+        sleep(rank, &c, held);
         throw_if_failed(held, rank);
       } else {
         return false;
@@ -208,12 +197,12 @@ bool hub::advance(rank_id rank, queue in, std::int64_t sequence, bool block) {
 
 std::optional<hub::copy> hub::claim(rank_id rank) {
   for (channel& c : channels_) {
-    round* const r = c.current[rank.index()];
-    for (std::int32_t p = 0; r != nullptr && p < ranks_; ++p) {
+    bool const open = c.sides[rank.index()].open;
+    for (std::int32_t p = 0; open && p < ranks_; ++p) {
       for (auto const& [from, to] : {std::pair(rank_id(p), rank), std::pair(rank, rank_id(p))}) {
-        if (pair& ready = between(*r, from, to); ready.state == pair_state::ready) {
+        if (pair& ready = between(c, from, to); ready.state == pair_state::ready) {
           ready.state = pair_state::copying;
-          return copy{r, from, to};
+          return copy{&c, from, to};
         }
       }
     }
@@ -240,7 +229,7 @@ void hub::perform(lock& held, rank_id rank, copy const& c) {
   } catch (run_error const& e) {
     held.lock();
     ended();
-    throw run_error(message(name_of_round(c.in->on, c.in->number), ": ", e.what()));
+    throw run_error(message(name_of_round(*c.in, rank), ": ", e.what()));
   }
   held.lock();
   ended();
@@ -252,17 +241,6 @@ void hub::perform(lock& held, rank_id rank, copy const& c) {
   rank_id const other = c.from == rank ? c.to : c.from;
   wake(other);
   throw_if_failed(held, rank);
-}
-
-void hub::close(round& r, rank_id rank) {
-  channel& c = on(r.on);
-  c.current[rank.index()] = nullptr;
-  ++r.finished;
-  while (!c.rounds.empty() && c.rounds.front()->finished == ranks_) {
-    spare_.push_back(std::move(c.rounds.front()));
-    c.rounds.erase(c.rounds.begin());
-    ++c.first_sequence;
-  }
 }
 
 void hub::gather(rank_id rank, std::span<std::uint64_t const> mine, std::span<std::uint64_t> all) {
@@ -296,7 +274,7 @@ void hub::gather(rank_id rank, std::span<std::uint64_t const> mine, std::span<st
   });
 }
 
-void hub::sleep(rank_id rank, round const* in, lock& held) {
+void hub::sleep(rank_id rank, channel const* in, lock& held) {
   seat& s = seats_[rank.index()];
   s.waiting = true;
   s.in = in;
@@ -336,11 +314,12 @@ std::string hub::describe(rank_id rank) const {
     return message("rank ", rank.value, " has returned");
   }
   std::string text =
-      message("rank ", rank.value, " waits in ", s.in == nullptr ? "gather" : name_of_round(s.in->on, s.in->number));
+      message("rank ", rank.value, " waits in ", s.in == nullptr ? "gather" : name_of_round(*s.in, rank));
   if (s.in != nullptr) {
+    std::int64_t const sequence = s.in->sides[rank.index()].sequence;
     for (std::int32_t p = 0; p < ranks_; ++p) {
       rank_id const peer(p);
-      if (!s.in->sides[peer.index()].started &&
+      if (s.in->sides[peer.index()].sequence < sequence &&
           (between(*s.in, rank, peer).sends > 0 || between(*s.in, peer, rank).receives > 0)) {
         return message(text, " for rank ", p);
       }

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -20,6 +19,10 @@
 namespace libra::host::detail {
 
 /// Where the transports of one group meet. One mutex guards everything but the copying itself.
+///
+/// A rank has one round under way per channel, and only ranks that move data between them have to meet in theirs. So
+/// the hub keeps one round per rank and channel, however far a rank that moves nothing runs ahead of the others: its
+/// memory is that of the constructor, but for words that are gathered.
 class hub {
  public:
   hub(std::int32_t ranks, std::chrono::milliseconds timeout);
@@ -45,45 +48,37 @@ class hub {
   using lock = std::unique_lock<std::mutex>;
 
   enum class pair_state : std::uint8_t { idle, ready, copying, done };
-  /// What one rank sends to another in one round: regions listed by either.
+  /// What one rank sends to another: regions listed by the sender in its round, by the receiver in its own.
   struct pair {
     std::int32_t sends{};
     std::int32_t receives{};
     pair_state state{};
   };
-  /// One rank's part in a round.
+  /// The last round that a rank has started.
   struct side {
-    bool started{};
+    std::int64_t sequence{-1};  ///< rounds of the channel that the rank started before
+    std::int32_t number{};
+    bool open{};
     std::int32_t open_pairs{};
     std::span<outgoing const> sends;
     std::span<incoming const> receives;
   };
-  struct round {
-    queue on{};
-    std::int32_t number{};
-    rank_id first_rank;
-    std::int32_t started{};
-    std::int32_t finished{};
+  struct channel {
+    queue name{};
     std::vector<side> sides;  // [ranks]
     std::vector<pair> pairs;  // [ranks, ranks], sender first
-  };
-  struct channel {
-    std::int64_t first_sequence{};
-    std::vector<std::unique_ptr<round>> rounds;  // those that some rank has not finished
-    std::vector<std::int64_t> started;           // [ranks]
-    std::vector<round*> current;                 // [ranks]
   };
   struct seat {
     std::condition_variable wake;
     bool waiting{};
     bool left{};
-    /// What it waits for: the round, or null for `gather`.
-    round const* in{};
+    /// The channel whose round it waits in, or null for `gather`.
+    channel const* in{};
     /// Copies under way from or to this rank's memory.
     std::int32_t copies{};
   };
   struct copy {
-    round* in{};
+    channel* in{};
     rank_id from;
     rank_id to;
   };
@@ -94,26 +89,25 @@ class hub {
     std::int32_t arrived{};
   };
 
-  [[nodiscard]] pair& between(round& r, rank_id from, rank_id to) const {
-    return r.pairs[from.index() * static_cast<std::size_t>(ranks_) + to.index()];
+  [[nodiscard]] pair& between(channel& c, rank_id from, rank_id to) const {
+    return c.pairs[from.index() * static_cast<std::size_t>(ranks_) + to.index()];
   }
-  [[nodiscard]] pair const& between(round const& r, rank_id from, rank_id to) const {
-    return r.pairs[from.index() * static_cast<std::size_t>(ranks_) + to.index()];
+  [[nodiscard]] pair const& between(channel const& c, rank_id from, rank_id to) const {
+    return c.pairs[from.index() * static_cast<std::size_t>(ranks_) + to.index()];
   }
   [[nodiscard]] channel& on(queue q) { return channels_[static_cast<std::size_t>(q)]; }
+  /// "fetch round 3", the last that a rank has started.
+  [[nodiscard]] static std::string name_of_round(channel const& c, rank_id rank);
 
-  round& open_round(queue q, std::int64_t sequence);
-  void clear(round& r) const;
-  void add_side(round& r, rank_id rank, exchange_round const& what) const;
-  void match(round& r, rank_id rank);
-  void match_pair(round& r, rank_id from, rank_id to);
+  void open(channel& c, rank_id rank, exchange_round const& what) const;
+  void match(channel& c, rank_id rank);
+  void match_pair(channel& c, rank_id from, rank_id to);
   [[nodiscard]] std::optional<copy> claim(rank_id rank);
   void perform(lock& held, rank_id rank, copy const& c);
-  void close(round& r, rank_id rank);
 
   /// Sleeps until another rank wakes this one or the group fails, as it does when nobody is left who could wake
   /// anybody, or when the timeout has passed.
-  void sleep(rank_id rank, round const* in, lock& held);
+  void sleep(rank_id rank, channel const* in, lock& held);
   void wake(rank_id rank);
   void fail_if_stalled(rank_id rank);
   [[nodiscard]] std::string describe(rank_id rank) const;
@@ -131,7 +125,6 @@ class hub {
   std::deque<seat> seats_;
   std::int32_t idle_{};  // ranks that wait or have left
   std::array<channel, queue_count> channels_;
-  std::vector<std::unique_ptr<round>> spare_;
   std::array<gathering, 2> gatherings_;
   std::int64_t gathered_{};
   std::optional<rank_id> failed_;
