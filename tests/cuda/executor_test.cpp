@@ -189,8 +189,60 @@ TEST_CASE("a head_dim or elements that no kernel computes are an error before an
   CHECK_THROWS_WITH_AS(run_seed(odd, 0), doctest::Contains("head_dim is 20"), libra::input_error);
   auto const narrow =
       conformance::plan(busy_plan()->batch, libra::pooled{}, {.width = libra::element_bytes{2, 4, 4}, .waves = 2});
+  CHECK(cuda_double::kernels_launched() == 0);
   CHECK_THROWS_WITH_AS(run_seed(narrow, 0), doctest::Contains("plan is for elements of 2, 4 and 4 bytes"),
                        libra::input_error);
+  CHECK(cuda_double::kernels_launched() == 0);
+  run_seed(busy_plan(), 0);
+  CHECK(cuda_double::kernels_launched() > 0);
+}
+
+TEST_CASE("a device too small for a plan is an error that names what was asked, what the plan needs and what is free") {
+  auto const plan = busy_plan();
+  // The most that a device may be short of: what one rank keeps, and no more than the lists of the others.
+  std::int64_t const needed = exchange_memory_of(*plan, libra::rank_id(0)).bytes();
+  auto const thrown_with = [&](std::size_t memory_bytes) -> std::string {
+    cuda_double::reset({.seed = 0, .devices = 1, .memory_bytes = memory_bytes});
+    libra::cuda::peer_group group(rank_count);
+    std::string what;
+    try {
+      run_ranks(group, [&](libra::rank_id rank) {
+        if (rank != libra::rank_id(0)) {
+          return;
+        }
+        libra::cuda::peer_backend<float> parts(group, rank);
+        libra::pooled_attention const attention(parts, plan);
+      });
+    } catch (libra::cuda::out_of_memory const& e) {
+      what = e.what();
+      CHECK(e.name() == "cudaErrorMemoryAllocation");
+    }
+    CHECK(cuda_double::objects_alive() == 0);
+    return what;
+  };
+  constexpr std::size_t plenty = std::size_t{1} << 24;
+  REQUIRE(thrown_with(plenty).empty());
+  // Lists come first: the smallest device that holds them has nothing left for the workspace.
+  std::size_t holds_lists = 0;
+  for (std::size_t step = plenty; step > 0; step /= 2) {
+    if (thrown_with(holds_lists + step).find("for a plan's lists") != std::string::npos) {
+      holds_lists += step;
+    }
+  }
+  std::string const lists = thrown_with(holds_lists);
+  std::string const workspace = thrown_with(holds_lists + 1);
+  CAPTURE(lists);
+  CAPTURE(workspace);
+  std::string const need = libra::message("; the plan needs ", needed, " bytes of exchange memory on this rank");
+  CHECK(lists.starts_with("cudaMallocAsync of "));
+  CHECK(lists.find(libra::message(" bytes for a plan's lists, of ", holds_lists, " the device has ")) !=
+        std::string::npos);
+  CHECK(lists.ends_with(need));
+  CHECK(workspace.starts_with(
+      libra::message("cudaMalloc of ", exchange_memory_of(*plan, libra::rank_id(0)).workspace_bytes,
+                     " bytes for a plan's exchange memory, of ", holds_lists + 1, " the device has ")));
+  CHECK(workspace.find(" free failed: cudaErrorMemoryAllocation (out of memory), at ") != std::string::npos);
+  CHECK(workspace.ends_with(need));
 }
 
 TEST_CASE("a region beyond the planned workspace is an error before anything is launched") {

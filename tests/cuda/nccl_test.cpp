@@ -200,6 +200,25 @@ TEST_CASE("a rank that dies makes every other rank throw within the timeout, nam
   CHECK(cuda_double::objects_alive() == 0);
 }
 
+TEST_CASE("a rank that takes longer than the timeout finds its pool gone, as every other rank does") {
+  cuda_double::reset({.seed = 9});
+  auto const thrown = what_ranks_throw(small_plan(), [](libra::rank_id rank, int call) {
+    if (rank == libra::rank_id(2) && call == 1) {
+      std::this_thread::sleep_for(5 * soon);
+    }
+  });
+  for (std::int32_t r = 0; r < rank_count; ++r) {
+    std::string const& what = thrown[static_cast<std::size_t>(r)];
+    CAPTURE(what);
+    CHECK(what.starts_with(libra::message("rank ", r, ": ")));
+    CHECK(what.find(" round ") != std::string::npos);
+    CHECK(what.find("has not ended within 300 ms") != std::string::npos);
+  }
+  // Both of every rank.
+  CHECK(cuda_double::communicators_aborted() == 2 * rank_count);
+  CHECK(cuda_double::objects_alive() == 0);
+}
+
 TEST_CASE("planted: rounds enqueued in another order end as an error or a timeout that names the round") {
   auto plan = std::make_shared<pool_plan>(*small_plan());
   std::vector<op*> rounds;

@@ -21,6 +21,12 @@ void reset(settings const& wanted);
 /// calls of the runtime fail.
 [[nodiscard]] std::string finding();
 
+/// Kernels that were enqueued since `reset`.
+[[nodiscard]] std::size_t kernels_launched();
+
+/// Communicators that were aborted since `reset`.
+[[nodiscard]] std::size_t communicators_aborted();
+
 /// Every communicator reports from now on that it has lost another rank.
 void break_connections();
 

@@ -31,6 +31,8 @@ machine& machine::instance() {
 void machine::reset(settings const& wanted) {
   now = wanted;
   finding.clear();
+  communicators_aborted = 0;
+  kernels_launched = 0;
   bits_ = libra::random_bits(wanted.seed);
   status_ = cudaSuccess;
   loose_work_.clear();
@@ -176,6 +178,16 @@ std::string finding() {
   auto& m = machine::instance();
   auto const held = m.hold();
   return m.finding;
+}
+
+std::size_t kernels_launched() {
+  auto const held = machine::instance().hold();
+  return machine::instance().kernels_launched;
+}
+
+std::size_t communicators_aborted() {
+  auto const held = machine::instance().hold();
+  return machine::instance().communicators_aborted;
 }
 
 std::size_t objects_alive() {

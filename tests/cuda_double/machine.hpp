@@ -90,6 +90,8 @@ class machine {
   std::string finding;
   std::set<CUevent_st*> events;
   std::size_t communicators{};
+  std::size_t communicators_aborted{};
+  std::size_t kernels_launched{};
   [[nodiscard]] std::size_t objects_alive() const;
 
  private:

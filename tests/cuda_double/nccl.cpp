@@ -318,6 +318,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
       std::erase_if(comm->self->in->splits, [&](split_call const& c) { return c.of == comm->self; });
     }
     --m.communicators;
+    ++m.communicators_aborted;
     delete comm;
     m.wake();
     return ncclSuccess;

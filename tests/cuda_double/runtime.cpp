@@ -56,6 +56,7 @@ void copy_now(machine& m, void* to, std::size_t to_pitch, void const* from, std:
 cudaError_t cuda_double::enqueue_kernel(cudaStream_t stream, simt::extent3 grid, simt::extent3 block,
                                         std::size_t shared_bytes, std::function<void()> kernel) {
   return guarded([&](machine& m, auto&) {
+    ++m.kernels_launched;
     m.enqueue(stream, {nullptr, [&m, grid, block, shared_bytes, kernel = std::move(kernel)] {
                          try {
                            simt::launch({grid, block, shared_bytes, m.draw(~std::uint64_t{0})}, kernel);

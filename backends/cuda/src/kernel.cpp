@@ -101,7 +101,7 @@ struct grouped_tiles {
 
 template <class T>
 [[nodiscard]] device_buffer<T> upload(std::span<T const> items, stream_ref in) {
-  device_buffer<T> result(items.size(), in);
+  device_buffer<T> result(items.size(), in, "a plan's lists");
   copy(items, result.span(), in);
   in.synchronize();
   return result;

@@ -15,8 +15,8 @@ void detail::throw_out_of_memory(cudaError_t status, std::string_view call, std:
   if (cudaMemGetInfo(&free, &total) == cudaSuccess) {
     left = message(", of ", total, " the device has ", free, " free");
   }
-  throw error(message(call, " of ", bytes, " bytes for ", purpose, left), cudaGetErrorName(status),
-              cudaGetErrorString(status), at);
+  throw out_of_memory(message(call, " of ", bytes, " bytes for ", purpose, left), cudaGetErrorName(status),
+                      cudaGetErrorString(status), at);
 }
 
 arena::arena(std::int64_t bytes, std::string_view purpose, std::source_location at) : bytes_(bytes) {

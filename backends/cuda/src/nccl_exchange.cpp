@@ -132,9 +132,10 @@ struct nccl_exchange::state {
         dog(std::move(fetch), std::move(deliver), own.device(), message("rank ", rank.value), options.timeout) {}
 
   /// At least so many bytes; what was there may go, in the stream's order.
-  static std::byte* reserve(device_buffer<std::byte>& buffer, std::int64_t bytes, stream_ref in) {
+  std::byte* reserve(device_buffer<std::byte>& buffer, std::int64_t bytes, stream_ref stream) const {
     if (buffer.size() < static_cast<std::size_t>(bytes)) {
-      buffer = device_buffer<std::byte>(static_cast<std::size_t>(bytes), in);
+      buffer = in->allocating(
+          [&] { return device_buffer<std::byte>(static_cast<std::size_t>(bytes), stream, "a round's messages"); });
     }
     return buffer.address();
   }
@@ -205,8 +206,8 @@ void nccl_exchange::enqueue(exchange_round const& round, prepared const* ready, 
   call_parameters const* const call = at == nullptr ? nullptr : at->address();
   std::string const name = state::name_of_round(round, l);
 
-  std::byte* const outbound = state::reserve(channel.send, l.send_bytes, in);
-  std::byte* const inbound = state::reserve(channel.receive, l.receive_bytes, in);
+  std::byte* const outbound = s.reserve(channel.send, l.send_bytes, in);
+  std::byte* const inbound = s.reserve(channel.receive, l.receive_bytes, in);
   launch_gather(call, l.gather, outbound, in);
   s.dog.with(round.channel, name, [&](ncclComm_t with) {
     transfer_group group;

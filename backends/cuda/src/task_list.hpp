@@ -25,7 +25,9 @@ class task_list {
  public:
   task_list() = default;
   /// Returns when both are on the device.
-  task_list(std::span<Item const> items, stream_ref in) : items_(items.size(), in), ends_(items.size(), in) {
+  task_list(std::span<Item const> items, stream_ref in)
+      : items_(items.size(), in, "a plan's lists"),
+        ends_(items.size(), in, "a plan's lists") {
     if (items.empty()) {
       return;
     }

@@ -7,6 +7,7 @@
 #include <libra/run/attention_options.hpp>
 #include <libra/run/bindings.hpp>
 #include <libra/run/concept.hpp>
+#include <libra/run/exchange_memory.hpp>
 #include <libra/run/executor.hpp>
 #include <libra/run/timeline.hpp>
 
@@ -109,8 +110,7 @@ class pooled_attention {
   [[nodiscard]] pool_plan const& plan() const noexcept { return *plan_; }
   /// Memory that this rank keeps for exchanges.
   [[nodiscard]] std::int64_t workspace_bytes() const noexcept {
-    return std::max(plan_->forward.ranks[rank().index()].workspace_bytes,
-                    plan_->backward.ranks[rank().index()].workspace_bytes);
+    return exchange_memory_of(*plan_, rank()).workspace_bytes;
   }
 
   /// Compares the ranks' plans now instead of in the first call. Errors: `run_error` naming two ranks and a field, or
@@ -177,9 +177,7 @@ class pooled_attention {
     return options.softmax_scale.value_or(default_softmax_scale(shape));
   }
 
-  [[nodiscard]] std::int64_t delta_bytes() const noexcept {
-    return local_tokens() * plan_->batch.shape.q_heads * kernel::width.statistic;
-  }
+  [[nodiscard]] std::int64_t delta_bytes() const noexcept { return exchange_memory_of(*plan_, rank()).delta_bytes; }
 
   [[nodiscard]] bindings call() {
     attention_shape const& shape = plan_->batch.shape;

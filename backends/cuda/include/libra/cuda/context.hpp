@@ -1,9 +1,11 @@
 #pragma once
 
+#include <libra/cuda/error.hpp>
 #include <libra/cuda/stream.hpp>
 #include <libra/program/ops.hpp>
 
 #include <array>
+#include <cstdint>
 #include <optional>
 
 namespace libra::cuda {
@@ -24,6 +26,21 @@ class context {
   }
   [[nodiscard]] stream_ref compute() const noexcept { return on(queue::compute); }
 
+  /// The exchange memory of the plan that the rank works on from now on; for messages.
+  void expect_plan(std::int64_t bytes) noexcept { plan_bytes_ = bytes; }
+  /// What `make` returns. Errors: `out_of_memory`, with what the plan needs if there is one.
+  template <class Make>
+  auto allocating(Make make) const {
+    try {
+      return make();
+    } catch (out_of_memory const& e) {
+      if (plan_bytes_) {
+        throw e.of_plan(*plan_bytes_);
+      }
+      throw;
+    }
+  }
+
  private:
   context(int device, std::optional<stream_ref> compute) : device_(use(device)), compute_(compute) {}
 
@@ -36,6 +53,7 @@ class context {
   int device_;
   std::optional<stream_ref> compute_;
   std::array<stream, queue_count> streams_;
+  std::optional<std::int64_t> plan_bytes_;
 };
 
 }  // namespace libra::cuda

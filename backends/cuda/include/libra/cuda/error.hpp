@@ -4,9 +4,11 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace libra::cuda {
 
@@ -22,12 +24,26 @@ class error : public run_error {
 
   [[nodiscard]] std::string const& name() const noexcept { return name_; }
 
+ protected:
+  error(std::string const& text, std::string name) : run_error(text), name_(std::move(name)) {}
+
  private:
   [[nodiscard]] static std::string_view file_name(std::source_location const& at) {
     std::string_view const path = at.file_name();
     return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
   }
   std::string name_;
+};
+
+/// A device that has not so many bytes. The message names the bytes asked for, what for, and what the device has free;
+/// inside a plan's calls also what the plan needs.
+class out_of_memory : public error {
+ public:
+  using error::error;
+  /// The same of a rank's plan, which needs `bytes` of exchange memory.
+  [[nodiscard]] out_of_memory of_plan(std::int64_t bytes) const {
+    return {libra::message(what(), "; the plan needs ", bytes, " bytes of exchange memory on this rank"), name()};
+  }
 };
 
 /// Errors: `cuda::error` unless the call succeeded.

@@ -8,6 +8,7 @@
 #include <libra/program/ops.hpp>
 #include <libra/run/bindings.hpp>
 #include <libra/run/concept.hpp>
+#include <libra/run/exchange_memory.hpp>
 #include <libra/run/timeline.hpp>
 
 #include <algorithm>
@@ -43,9 +44,12 @@ class stream_executor {
     }
     sends_.resize(program_->sends.size());
     receives_.resize(program_->receives.size());
+    in_->expect_plan(exchange_memory_of(plan, exchange.rank()).bytes());
     for (op const& o : program_->ops) {
-      batches_.push_back(compute.prepare(o, *program_, plan.batch.shape));
-      rounds_ready_.push_back(exchange.prepare(o, *program_, plan.batch.shape, kernel<Element>::width));
+      in_->allocating([&] {
+        batches_.push_back(compute.prepare(o, *program_, plan.batch.shape));
+        rounds_ready_.push_back(exchange.prepare(o, *program_, plan.batch.shape, kernel<Element>::width));
+      });
       done_[index(o.on)].emplace_back();
     }
   }

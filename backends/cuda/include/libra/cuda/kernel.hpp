@@ -72,11 +72,13 @@ class kernel {
   /// Pre: `in` outlives the kernel and what it returns.
   explicit kernel(context& in);
 
-  /// Errors: `cuda::error` naming the bytes asked for and those free.
-  [[nodiscard]] memory allocate(std::int64_t bytes) { return arena(bytes, "a plan's exchange memory"); }
+  /// Errors: `out_of_memory`, naming also what the plan needs once an executor was made for it.
+  [[nodiscard]] memory allocate(std::int64_t bytes) {
+    return in_->allocating([&] { return arena(bytes, "a plan's exchange memory"); });
+  }
 
   /// Puts a batch on the device and waits until it is there. Errors: `input_error` naming a shape that no kernel
-  /// computes, before anything is launched.
+  /// computes, before anything is launched; `out_of_memory`.
   [[nodiscard]] device_batch prepare(op const& what, program const& of, attention_shape const& shape);
   /// Enqueues what was prepared. Pre: the batch is of this kernel.
   void run(device_batch const& batch, parameter_block const& at);

@@ -47,7 +47,7 @@ class device_span {
 
 namespace detail {
 
-/// Errors: `cuda::error` naming what was asked for, what is needed in all, and what the device has free.
+/// Errors: `out_of_memory` naming what was asked for, what for, and what the device has free.
 [[noreturn]] void throw_out_of_memory(cudaError_t status, std::string_view call, std::size_t bytes,
                                       std::string_view purpose, std::source_location at);
 
@@ -65,7 +65,7 @@ struct release_in_order {
 class arena {
  public:
   arena() = default;
-  /// `purpose` is what an error says the bytes are for. Errors: `cuda::error` when the device has not so many.
+  /// `purpose` is what an error says the bytes are for. Errors: `out_of_memory`.
   explicit arena(std::int64_t bytes, std::string_view purpose = "a buffer",
                  std::source_location at = std::source_location::current());
 
@@ -84,18 +84,18 @@ class arena {
 
 /// Elements in device memory, allocated and freed in a stream's order, without waiting for the device.
 ///
-/// Pre: `in` outlives the buffer, and whoever else uses it is waited for by `in`.
+/// Pre: `in` outlives the buffer, and whoever else uses it is waited for by `in`. Errors: `out_of_memory`.
 template <class T>
 class device_buffer {
  public:
   device_buffer() = default;
-  device_buffer(std::size_t size, stream_ref in) : size_(size) {
+  device_buffer(std::size_t size, stream_ref in, std::string_view purpose = "a buffer") : size_(size) {
     static_assert(std::is_trivially_copyable_v<T>);
     if (size > 0) {
       void* made = nullptr;
       cudaError_t const status = cudaMallocAsync(&made, size * sizeof(T), in.get());
       if (status != cudaSuccess) {
-        detail::throw_out_of_memory(status, "cudaMallocAsync", size * sizeof(T), "a buffer",
+        detail::throw_out_of_memory(status, "cudaMallocAsync", size * sizeof(T), purpose,
                                     std::source_location::current());
       }
       first_ = {static_cast<std::byte*>(made), {in.get()}};
