@@ -148,17 +148,16 @@ struct fp32_peer_ranks : peer_ranks<float> {
   static constexpr int cases = 8;
   static constexpr conformance::tolerance tolerance{.output = 1e-5, .gradient = 1e-5};
 };
-// Beyond the rounding of the results themselves. A ring rounds o and dq to 16 bits with every part, and its gradients
-// start from that o: what corrects them needs all keys of a row at once.
+// Beyond the rounding of the results themselves.
 struct bf16_peer_ranks : peer_ranks<libra::cuda::bf16> {
   static constexpr int cases = 6;
   static constexpr conformance::tolerance tolerance{.output = 1e-5, .gradient = 1e-5};
-  static constexpr conformance::tolerance part_tolerance{.output = 2e-3, .gradient = 4e-3};
+  static constexpr bool corrects_delta = true;
 };
 struct fp16_peer_ranks : peer_ranks<libra::cuda::fp16> {
   static constexpr int cases = 4;
   static constexpr conformance::tolerance tolerance{.output = 1e-5, .gradient = 1e-5};
-  static constexpr conformance::tolerance part_tolerance{.output = 4e-4, .gradient = 6e-4};
+  static constexpr bool corrects_delta = true;
 };
 
 struct fp32_nccl_ranks : nccl_ranks<float> {
@@ -168,7 +167,7 @@ struct fp32_nccl_ranks : nccl_ranks<float> {
 struct bf16_nccl_ranks : nccl_ranks<libra::cuda::bf16> {
   static constexpr int cases = 4;
   static constexpr conformance::tolerance tolerance = bf16_peer_ranks::tolerance;
-  static constexpr conformance::tolerance part_tolerance = bf16_peer_ranks::part_tolerance;
+  static constexpr bool corrects_delta = true;
 };
 
 }  // namespace conformance

@@ -141,8 +141,11 @@ std::vector<home_tensors<T>> filled(pool_batch const& batch, std::span<tensor co
 }
 
 /// Attention of the whole batch in double precision on inputs rounded to `Element`, by home; zero in rows of padding.
+///
+/// `stored`: gradients start from the outputs that these ranks hold, as a backward call's do. Shape: `[ranks]`; empty
+/// for outputs as exact as the rest.
 template <class Element>
-std::vector<home_tensors<double>> reference(pool_batch const& batch) {
+std::vector<home_tensors<double>> reference(pool_batch const& batch, std::span<home_tensors<float> const> stored = {}) {
   auto all = filled(batch, results, 0.0);
   std::int32_t const group = batch.shape.group();
   std::int32_t const dim = batch.shape.head_dim;
@@ -169,6 +172,13 @@ std::vector<home_tensors<double>> reference(pool_batch const& batch) {
       }
       view[i] = {dense[i].data(), std::int64_t{what.heads()} * dim, dim};
     }
+    std::vector<float> o;
+    if (!stored.empty()) {
+      o.resize(static_cast<std::size_t>(length * group * dim));
+      libra::gather_region(
+          batch, part(tensor::o), [&](rank_id r) { return std::span<float const>(of(stored[r.index()], tensor::o)); },
+          std::span(o));
+    }
     auto const solved = libra::host::reference_attention({.length = length,
                                                           .heads = group,
                                                           .head_dim = dim,
@@ -177,7 +187,8 @@ std::vector<home_tensors<double>> reference(pool_batch const& batch) {
                                                           .q = view[0],
                                                           .k = view[1],
                                                           .v = view[2],
-                                                          .d_o = view[3]});
+                                                          .d_o = view[3],
+                                                          .o = {o.data(), std::int64_t{group} * dim, dim}});
     std::array<std::vector<double> const*, results.size()> const got{&solved.o, &solved.lse, &solved.dq, &solved.dk,
                                                                      &solved.dv};
     for (std::size_t i = 0; i < results.size(); ++i) {

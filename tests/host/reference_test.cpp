@@ -152,6 +152,28 @@ TEST_CASE("without output gradients there are no gradients") {
   CHECK(result.dv.empty());
 }
 
+TEST_CASE("gradients start from the outputs that are given") {
+  inputs const in(6, 2, 8, 7);
+  reference_problem problem = in.problem(attention_mask::causal());
+  reference_result const own = reference_attention(problem);
+  std::vector<float> o(own.o.begin(), own.o.end());
+  problem.o = {o.data(), 16, 8};
+  reference_result const same = reference_attention(problem);
+  for (std::size_t i = 0; i < own.dq.size(); ++i) {
+    CHECK(same.dq[i] == doctest::Approx(own.dq[i]).epsilon(1e-4));
+  }
+  // The gradients of a row's scores add up to delta's difference: what it adds to dq is the mean key, that many times.
+  std::size_t const at = in.query_at(0, 1);
+  o[at] += 0.5F;
+  reference_result const other = reference_attention(problem);
+  for (std::size_t c = 0; c < 8; ++c) {
+    double const shift = 0.3 * 0.5 * static_cast<double>(in.d_o[at]) * static_cast<double>(in.k[c]);
+    CHECK(other.dq[at + c] - same.dq[at + c] == doctest::Approx(-shift).epsilon(1e-9));
+  }
+  CHECK(other.o == own.o);
+  CHECK(other.dv == own.dv);
+}
+
 TEST_CASE("an empty segment has empty results") {
   inputs const in(0, 1, 8, 5);
   CHECK(reference_attention(in.problem(attention_mask::full())).o.empty());

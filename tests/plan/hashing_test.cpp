@@ -123,4 +123,13 @@ TEST_CASE("programs: every array, both passes and the widths") {
   CHECK(digest_of(libra::test::hand_program(libra::pass::backward)) == digest_of(programs));
 }
 
+TEST_CASE("a tile's parts count where it works on a part of its keys") {
+  libra::pool_program programs = libra::test::hand_program(libra::pass::forward);
+  libra::tile_task& tile = programs.ranks[0].tiles.front();
+  tile.part = libra::key_part::first;
+  digest const before = digest_of(programs);
+  tile.put(libra::tensor::o_part, libra::location::workspace(64));
+  CHECK(digest_of(programs) != before);
+}
+
 }  // namespace

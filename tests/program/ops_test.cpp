@@ -58,7 +58,9 @@ TEST_CASE("heads and bytes of each tensor") {
                                                        {tensor::delta, 8, 4, 4},
                                                        {tensor::dq, 8, 128, 128},
                                                        {tensor::dk, 2, 128, 256},
-                                                       {tensor::dv, 2, 128, 256}}};
+                                                       {tensor::dv, 2, 128, 256},
+                                                       {tensor::o_part, 8, 256, 256},
+                                                       {tensor::dq_part, 8, 256, 256}}};
   for (row const& r : rows) {
     CAPTURE(name_of(r.what));
     CHECK(heads_of(r.what, shape) == r.heads);
@@ -68,6 +70,22 @@ TEST_CASE("heads and bytes of each tensor") {
     CHECK(is_statistic(r.what) == (r.home == 4));
     CHECK(is_partial_sum(r.what) == (r.home != r.wire));
   }
+}
+
+TEST_CASE("rows of o and dq have a name of their own while they are parts, and the width of partial results") {
+  CHECK(part_of(tensor::o) == tensor::o_part);
+  CHECK(part_of(tensor::dq) == tensor::dq_part);
+  for (tensor const t : {tensor::lse, tensor::dk, tensor::dv, tensor::o_part}) {
+    CHECK(part_of(t) == t);
+  }
+  CHECK(is_row_part(tensor::o_part));
+  CHECK_FALSE(is_row_part(tensor::o));
+  libra::tile_task t;
+  CHECK(t.output(tensor::o) == tensor::o);
+  t.part = libra::key_part::first;
+  CHECK(t.output(tensor::o) == tensor::o_part);
+  CHECK(t.output(tensor::dq) == tensor::dq_part);
+  CHECK(t.output(tensor::lse) == tensor::lse);
 }
 
 TEST_CASE("locations are at home, in the workspace, or nowhere") {

@@ -19,6 +19,7 @@ using libra::key_part;
 using libra::pass;
 using libra::pool_batch;
 using libra::pool_program;
+using libra::tensor;
 
 pool_batch random_pool(libra::random_bits& bits) {
   pool_batch batch;
@@ -116,7 +117,7 @@ TEST_CASE("planted faults in a ring are found") {
         auto& tiles = p.ranks[2].tiles;
         std::ranges::find(tiles, key_part::next, &libra::tile_task::part)->part = key_part::first;
       },
-      "already written");
+      "at the same time");
   finds(forward, [](pool_program& p) { p.ranks[0].tiles.back().keys.begin += 1; }, "");
   finds(
       forward,
@@ -137,6 +138,72 @@ TEST_CASE("planted faults in a ring are found") {
       },
       "");
   finds(backward, [](pool_program& p) { std::swap(p.ranks[0].partials[0], p.ranks[0].partials.back()); }, "");
+  finds(forward, [](pool_program& p) { p.ranks[0].reduces[0].last += 1; }, "makes o of segment 0");
+  finds(
+      forward,
+      [](pool_program& p) {
+        for (libra::tile_task& t : p.ranks[1].tiles) t.put(tensor::o_part, libra::location::home(0));
+      },
+      "is at home");
+  finds(
+      forward,
+      [](pool_program& p) {
+        // The results of one run of rows are never made of what its keys gave.
+        libra::program& rank = p.ranks[1];
+        --std::ranges::find(rank.ops, libra::op_kind::reduce, &libra::op::kind)->items.end;
+      },
+      "before token");
+  finds(
+      backward,
+      [](pool_program& p) {
+        // Rounded to the result's own element type after the first part, and added to there.
+        libra::program& rank = p.ranks[1];
+        for (libra::tile_task& t : rank.tiles) t.put(tensor::dq_part, libra::location::nowhere());
+      },
+      "is nowhere");
+}
+
+TEST_CASE("rows are summed as partial results, wherever their homes are, and rounded once") {
+  for (auto const kind : {libra::sharding::zigzag, libra::sharding::contiguous}) {
+    pool_batch batch = ring_of_three();
+    batch.home.kind = kind;
+    batch.number_rows();
+    for (pass const p : {pass::forward, pass::backward}) {
+      tensor const result = p == pass::forward ? tensor::o : tensor::dq;
+      tensor const part = part_of(result);
+      pool_program const programs = lowered(batch, libra::zigzag_ring{}, p);
+      for (libra::program const& rank : programs.ranks) {
+        for (libra::tile_task const& t : rank.tiles) {
+          CHECK(t.part != key_part::all);
+          CHECK(t.where(part).in_workspace());
+          CHECK(t.where(result) == libra::location::nowhere());
+        }
+        CHECK(std::ranges::none_of(rank.sends, [&](libra::transfer const& t) { return t.what.what == part; }));
+        std::int64_t rows = 0;
+        for (libra::reduce_task const& t : rank.reduces) {
+          if (t.what.what == result) {
+            CHECK(t.last - t.first == 1);
+            CHECK(t.into.at_home() == (kind == libra::sharding::zigzag));
+            rows += t.what.tokens.size();
+          }
+        }
+        CHECK(rows == 8);
+      }
+    }
+  }
+}
+
+TEST_CASE("a ring's workspace holds its rows at the width of partial results") {
+  pool_batch const batch = ring_of_three();
+  auto const tiles = libra::zigzag_ring{}(batch, libra::pair_count{}, libra::topology{});
+  auto const bytes = [&](std::int32_t partial) {
+    return libra::lower(batch, tiles.of(pass::forward), pass::forward,
+                        {.width = {.activation = 2, .statistic = 4, .partial = partial}, .flow = tiles.flow})
+        .ranks[0]
+        .workspace_bytes;
+  };
+  // Two runs of 4 rows, two heads of 16.
+  CHECK(bytes(8) - bytes(4) == 8 * 2 * 16 * 4);
 }
 
 TEST_CASE("a ring's tiles are checked like all others") {

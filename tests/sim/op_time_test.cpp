@@ -75,6 +75,8 @@ TEST_CASE("reducing takes the bytes that it reads and writes") {
   p.reduces = {{{tensor::dv, segment_id(0), 0, 1, {0, 10}}, location::home(0), 0, 3}};
   p.partials.resize(3);
   CHECK(time_of(p, on_compute(op_kind::reduce, 1), byte_a_picosecond) == 320 + 3 * 640);
+  p.reduces[0] = {{tensor::o, segment_id(0), 0, 1, {0, 10}}, location::home(0), 0, 1};
+  CHECK(time_of(p, on_compute(op_kind::reduce, 1), byte_a_picosecond) == 320 + 640);
 }
 
 TEST_CASE("a machine without a memory bandwidth moves memory for nothing, and row_dot is part of the rates") {

@@ -102,6 +102,13 @@ class tag_machine {
     }
     return {0, row + 1};
   }
+  /// What a tile writes of o or dq: an own tensor while some of the keys are missing.
+  [[nodiscard]] static tensor written(tensor t, bool whole) {
+    if (!whole && t == tensor::o) {
+      return tensor::o_part;
+    }
+    return !whole && t == tensor::dq ? tensor::dq_part : t;
+  }
   [[nodiscard]] static bool is_attended(tensor t) { return t == tensor::o || t == tensor::lse || t == tensor::dq; }
 
   /// What keys `[first, last)` make of a row of o, lse or dq.
@@ -559,9 +566,10 @@ class tag_machine {
              " of segment ", t.segment.value, " head ", h, " a second time");
     });
     auto const make_rows = [&](tensor x) {
+      tensor const to = written(x, t.part == key_part::all);
       for_each_element(rows(x), [&](std::int64_t token, std::int32_t h) {
-        word const before = t.part == key_part::next ? get(r, rows(x), t.where(x), token, h) : 0;
-        put(r, rows(x), t.where(x), token, h, before + attended(x, t.segment, token, h, t.keys.begin, t.keys.end));
+        word const before = t.part == key_part::next ? get(r, rows(to), t.where(to), token, h) : 0;
+        put(r, rows(to), t.where(to), token, h, before + attended(x, t.segment, token, h, t.keys.begin, t.keys.end));
       });
     };
     if (!backward()) {
@@ -608,11 +616,14 @@ class tag_machine {
 
   void reduce(std::size_t r, reduce_task const& t) {
     check_region(t.what);
-    expect(is_sum(t.what.what), "reduces what is no sum");
+    region part = t.what;
+    part.what = written(t.what.what, false);
+    expect(is_sum(t.what.what) || part.what != t.what.what, "reduces what is no sum");
+    expect(t.what.what != tensor::o || t.last == t.first + 1, "adds outputs, which are no sums");
     for_each_element(t.what, [&](std::int64_t token, std::int32_t h) {
       word sum = 0;
       for (std::size_t n = 0; location const* from = nth(ranks_[r].code->partials, {t.first, t.last}, n); ++n) {
-        sum += get(r, t.what, *from, token, h);
+        sum += get(r, part, *from, token, h);
       }
       put(r, t.what, t.into, token, h, sum);
     });

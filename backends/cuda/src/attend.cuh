@@ -17,9 +17,10 @@ struct softmax_state {
   float sums[most_channels]{};
 };
 
-/// Writes what a row's keys give, or combines it with what the row holds already.
-template <class Element>
-LIBRA_DEVICE void store_attended(softmax_state& state, bool combine, int head_dim, Element* o, float* lse) {
+/// Writes what a row's keys give, or combines it with what the row holds already. `Stored` is what `o` is made of:
+/// floats while it is a part.
+template <class Stored>
+LIBRA_DEVICE void store_attended(softmax_state& state, bool combine, int head_dim, Stored* o, float* lse) {
   float ours = state.total > 0.0F ? (state.largest + log2(state.total)) * ln_2 : -INFINITY;
   float weight = state.total > 0.0F ? 1.0F / state.total : 0.0F;  // of some keys, a row may see none
   float their_weight = 0.0F;
@@ -119,15 +120,19 @@ attend_rows(call_parameters const* call, geometry g, tile_task const* tiles, std
     }
   }
 
-  operand const o = operand_of(*call, g, task, tensor::o);
+  operand const o = operand_of(*call, g, task, task.output(tensor::o));
   operand const lse = operand_of(*call, g, task, tensor::lse);
 #pragma unroll
   for (int r = 0; r < rows_per_warp; ++r) {
     std::int64_t const row = unit.first_row + warp * rows_per_warp + r;
     if (row < last_row) {
       std::int64_t const in_tile = row - task.rows.begin;
-      store_attended(states[r], task.part == key_part::next, head_dim, o.at<Element>(in_tile, unit.head),
-                     lse.at<float>(in_tile, unit.head));
+      float* const row_lse = lse.at<float>(in_tile, unit.head);
+      if (task.part == key_part::all) {
+        store_attended(states[r], false, head_dim, o.at<Element>(in_tile, unit.head), row_lse);
+      } else {
+        store_attended(states[r], task.part == key_part::next, head_dim, o.at<float>(in_tile, unit.head), row_lse);
+      }
     }
   }
 }

@@ -98,7 +98,7 @@ attend_backward_rows(call_parameters const* call, geometry g, tile_task const* t
     }
   }
 
-  operand const dq = operand_of(*call, g, task, tensor::dq);
+  operand const dq = operand_of(*call, g, task, task.output(tensor::dq));
 #pragma unroll
   for (int r = 0; r < rows_per_warp; ++r) {
     std::int64_t const row = unit.first_row + warp * rows_per_warp + r;
@@ -112,13 +112,18 @@ attend_backward_rows(call_parameters const* call, geometry g, tile_task const* t
         *delta.at<float>(row - task.rows.begin, unit.head) += error;
       }
     }
-    auto* const to = dq.at<Element>(row - task.rows.begin, unit.head);
+    std::int64_t const in_tile = row - task.rows.begin;
 #pragma unroll
     for (int i = 0; i < most_channels; ++i) {
       int const channel = static_cast<int>(lane()) + i * static_cast<int>(warp_threads);
       if (channel < head_dim) {
         float const mine = multiply_add(-error, mean_keys[r][i], sums[r][i]) * call->softmax_scale;
-        store(to + channel, task.part == key_part::next ? to_float(to[channel]) + mine : mine);
+        if (sees_all) {
+          store(dq.at<Element>(in_tile, unit.head) + channel, mine);
+        } else {
+          float* const part = dq.at<float>(in_tile, unit.head) + channel;
+          *part = task.part == key_part::next ? *part + mine : mine;
+        }
       }
     }
   }

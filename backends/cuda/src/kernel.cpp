@@ -141,7 +141,7 @@ void check_tile(tile_task const& t, bool backward, bindings const& at) {
   static constexpr std::array backward_reads{tensor::q, tensor::k, tensor::v, tensor::d_o, tensor::lse, tensor::delta};
   static constexpr std::array backward_writes{tensor::dq, tensor::dk, tensor::dv};
   auto const read = [&](tensor what) { static_cast<void>(at.read(t, what)); };
-  auto const write = [&](tensor what) { static_cast<void>(at.write(t, what)); };
+  auto const write = [&](tensor what) { static_cast<void>(at.write(t, t.output(what))); };
   if (backward) {
     std::ranges::for_each(backward_reads, read);
     std::ranges::for_each(backward_writes, write);
@@ -167,8 +167,10 @@ void check_dot(region_task const& task, bindings const& at) {
 void check_sum(reduce_task const& task, std::span<location const> partials, bindings const& at) {
   require(task.first < task.last && task.last <= partials.size(), "a sum is of partial results [", task.first, ", ",
           task.last, ") of ", partials.size(), ", expected at least one");
-  for (location const& part : partials.subspan(task.first, task.last - task.first)) {
-    static_cast<void>(at.read(task.what, part));
+  region part = task.what;
+  part.what = part_of(task.what.what);
+  for (location const& from : partials.subspan(task.first, task.last - task.first)) {
+    static_cast<void>(at.read(part, from));
   }
   static_cast<void>(at.write(task.what, task.into));
 }

@@ -22,7 +22,7 @@ template <class T, class Byte>
 
 /// Rows `[begin, end)` of a view.
 template <class Byte>
-[[nodiscard]] strided_rows<Byte> part_of(strided_rows<Byte> const& rows, std::int64_t begin, std::int64_t end) {
+[[nodiscard]] strided_rows<Byte> some_rows(strided_rows<Byte> const& rows, std::int64_t begin, std::int64_t end) {
   return {rows.row(begin), end - begin, rows.row_bytes, rows.stride_bytes};
 }
 
@@ -66,7 +66,7 @@ void add_narrow(head_rows<float const> const& values, mutable_rows const& rows) 
   }
 }
 
-/// fp32 rows where they are: statistics, and partial gradients in a workspace.
+/// fp32 rows where they are: statistics, and partial results in a workspace.
 template <class Float, class Byte>
 [[nodiscard]] head_rows<Float> as_floats(strided_rows<Byte> const& rows, std::int64_t channels) {
   return {elements<Float>(rows.data), rows.stride_bytes / std::int64_t{sizeof(float)}, channels};
@@ -97,6 +97,29 @@ class panel {
  private:
   const_rows last_{nullptr, -1, 0, 0};
   head_rows<float const> copy_;
+};
+
+/// Where a tile's o or dq is made: in the workspace if it is a part, or beside its rows until it is done.
+class row_result {
+ public:
+  row_result(tile_task const& task, tensor t, bindings const& at, std::vector<float>& buffer)
+      : rows_(at.write(task, task.output(t))),
+        partial_(task.part != key_part::all) {
+    std::int64_t const dim = at.shape().head_dim;
+    values_ = partial_ ? as_floats<float>(rows_, dim)
+                       : dense(buffer, rows_.rows, (task.head_end - task.head_begin) * dim, dim);
+  }
+  [[nodiscard]] head_rows<float> const& values() const noexcept { return values_; }
+  void finish() const {
+    if (!partial_) {
+      narrow(values_, rows_);
+    }
+  }
+
+ private:
+  mutable_rows rows_;
+  bool partial_;
+  head_rows<float> values_;
 };
 
 /// Where a tile's gradients of keys or values are summed: in the workspace, or beside home until it is done.
@@ -132,23 +155,23 @@ void bfloat16_kernel::attend(std::span<tile_task const> tiles, bindings const& a
   panel values;
   for (tile_task const& task : tiles) {
     std::int64_t const heads = task.head_end - task.head_begin;
-    mutable_rows const o = at.write(task, tensor::o);
+    row_result const o(task, tensor::o, at, rows_);
     auto const lse = as_floats<float>(at.write(task, tensor::lse), 1);
     attend_tile tile{.extent = extent_of(task, at),
                      .q = widen(at.read(task, tensor::q), dim, q_),
                      .k = keys.of(at.read(task, tensor::k), dim, k_),
                      .v = values.of(at.read(task, tensor::v), dim, v_),
-                     .o = dense(rows_, task.rows.size(), heads * dim, dim),
+                     .o = o.values(),
                      .lse = lse};
     if (task.part == key_part::next) {
+      tile.o = dense(part_rows_, task.rows.size(), heads * dim, dim);
       tile.lse = dense(part_lse_, task.rows.size(), heads, 1);
       host::attend(tile, scratch_, poll);
-      head_rows<float> const before = widen(o, dim, part_rows_);
-      combine(tile.o, tile.lse, before, lse, {task.rows.size(), static_cast<std::int32_t>(heads), at.shape().head_dim});
-      narrow(before, o);
+      combine(tile.o, tile.lse, o.values(), lse,
+              {task.rows.size(), static_cast<std::int32_t>(heads), at.shape().head_dim});
     } else {
       host::attend(tile, scratch_, poll);
-      narrow(tile.o, o);
+      o.finish();
     }
   }
 }
@@ -159,7 +182,8 @@ void bfloat16_kernel::attend_backward(std::span<tile_task const> tiles, bindings
   panel values;
   for (tile_task const& task : tiles) {
     std::int64_t const heads = task.head_end - task.head_begin;
-    mutable_rows const dq = at.write(task, tensor::dq);
+    row_result const dq(task, tensor::dq, at, rows_);
+    bool const adds = task.part == key_part::next;
     key_gradient const dk(task, tensor::dk, at, dk_);
     key_gradient const dv(task, tensor::dv, at, dv_);
     attend_backward_tile const tile{.extent = extent_of(task, at),
@@ -169,16 +193,17 @@ void bfloat16_kernel::attend_backward(std::span<tile_task const> tiles, bindings
                                     .d_o = widen(at.read(task, tensor::d_o), dim, d_o_),
                                     .lse = as_floats<float const>(at.read(task, tensor::lse), 1),
                                     .delta = as_floats<float const>(at.read(task, tensor::delta), 1),
-                                    .dq = dense(rows_, task.rows.size(), heads * dim, dim),
+                                    .dq = adds ? dense(part_rows_, task.rows.size(), heads * dim, dim) : dq.values(),
                                     .dk = dk.sum(),
                                     .dv = dv.sum()};
     host::attend_backward(tile, scratch_, poll);
     dk.finish();
     dv.finish();
-    if (task.part == key_part::next) {
-      add_narrow(tile.dq, dq);
+    if (adds) {
+      std::array<head_rows<float const>, 2> const both{dq.values(), tile.dq};
+      add_rows(both, dq.values(), {task.rows.size(), static_cast<std::int32_t>(heads), at.shape().head_dim});
     } else {
-      narrow(tile.dq, dq);
+      dq.finish();
     }
   }
 }
@@ -197,8 +222,8 @@ void bfloat16_kernel::row_dot(std::span<region_task const> regions, bindings con
     mutable_rows const delta = at.write(what, task.at);
     for (std::int64_t r = 0; r < d_o.rows; r += rows_at_once) {
       std::int64_t const end = std::min(r + rows_at_once, d_o.rows);
-      host::row_dot(widen(part_of(d_o, r, end), dim, d_o_), widen(part_of(o, r, end), dim, rows_),
-                    as_floats<float>(part_of(delta, r, end), 1), {end - r, what.heads(), dim});
+      host::row_dot(widen(some_rows(d_o, r, end), dim, d_o_), widen(some_rows(o, r, end), dim, rows_),
+                    as_floats<float>(some_rows(delta, r, end), 1), {end - r, what.heads(), dim});
     }
   }
 }
@@ -217,20 +242,23 @@ void bfloat16_kernel::reduce(std::span<reduce_task const> sums, std::span<locati
   std::int64_t const dim = at.shape().head_dim;
   for (reduce_task const& task : sums) {
     mutable_rows const into = at.write(task.what, task.into);
+    bool const rounds = task.into.at_home() || !is_partial_sum(task.what.what);
+    region part = task.what;
+    part.what = part_of(task.what.what);
     std::int64_t const row_width = std::int64_t{task.what.heads()} * dim;
     for (std::int64_t r = 0; r < into.rows; r += rows_at_once) {
       std::int64_t const end = std::min(r + rows_at_once, into.rows);
       head_rows<float> const sum = dense(rows_, end - r, row_width, dim);
       std::fill_n(sum.data, (end - r) * row_width, 0.0F);
-      for (location const& part : partials.subspan(task.first, task.last - task.first)) {
-        const_rows const rows = part_of(at.read(task.what, part), r, end);
+      for (location const& from : partials.subspan(task.first, task.last - task.first)) {
+        const_rows const rows = some_rows(at.read(part, from), r, end);
         head_rows<float const> const values =
-            part.at_home() ? head_rows<float const>(widen(rows, dim, part_rows_)) : as_floats<float const>(rows, dim);
+            from.at_home() ? head_rows<float const>(widen(rows, dim, part_rows_)) : as_floats<float const>(rows, dim);
         std::array<head_rows<float const>, 2> const both{sum, values};
         add_rows(both, sum, {end - r, task.what.heads(), at.shape().head_dim});
       }
-      mutable_rows const target = part_of(into, r, end);
-      if (task.into.at_home()) {
+      mutable_rows const target = some_rows(into, r, end);
+      if (rounds) {
         narrow(sum, target);
       } else {
         for (std::int64_t i = 0; i < target.rows; ++i) {

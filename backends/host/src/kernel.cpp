@@ -80,7 +80,7 @@ void kernel::attend(std::span<tile_task const> tiles, bindings const& at, progre
                      .q = in.read(tensor::q),
                      .k = in.read(tensor::k),
                      .v = in.read(tensor::v),
-                     .o = in.write(tensor::o),
+                     .o = in.write(task.output(tensor::o)),
                      .lse = in.write(tensor::lse)};
     if (task.part != key_part::next) {
       host::attend(tile, scratch_, poll);
@@ -103,7 +103,7 @@ void kernel::attend_backward(std::span<tile_task const> tiles, bindings const& a
                               .d_o = in.read(tensor::d_o),
                               .lse = in.read(tensor::lse),
                               .delta = in.read(tensor::delta),
-                              .dq = in.write(tensor::dq),
+                              .dq = in.write(task.output(tensor::dq)),
                               .dk = in.write(tensor::dk),
                               .dv = in.write(tensor::dv)};
     if (task.part != key_part::next) {
@@ -145,8 +145,10 @@ void kernel::reduce(std::span<reduce_task const> sums, std::span<location const>
   std::int32_t const head_dim = at.shape().head_dim;
   for (reduce_task const& task : sums) {
     parts_.clear();
+    region what = task.what;
+    what.what = part_of(task.what.what);
     for (location const& part : partials.subspan(task.first, task.last - task.first)) {
-      parts_.push_back(as_heads<float const>(at.read(task.what, part), head_dim));
+      parts_.push_back(as_heads<float const>(at.read(what, part), head_dim));
     }
     add_rows(parts_, as_heads<float>(at.write(task.what, task.into), head_dim),
              {task.what.tokens.size(), task.what.heads(), head_dim});

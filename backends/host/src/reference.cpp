@@ -136,6 +136,7 @@ struct query_block {
   std::int64_t end{};
   double const* q{};
   double const* d_o{};
+  double const* given_o{};    ///< null where the gradients start from `o`
   std::size_t first_block{};  // of the keys that the rows see
   std::size_t last_block{};
   std::size_t p_row{};
@@ -194,7 +195,7 @@ void backward(reference_problem const& problem, key_head& keys, query_block& b) 
   auto const multiply_add = HWY_DYNAMIC_DISPATCH(add_product);
   std::vector<double> delta(b.rows());
   for (std::size_t i = 0; i < b.rows() * dim; ++i) {
-    delta[i / dim] += b.d_o[i] * b.o[i];
+    delta[i / dim] += b.d_o[i] * (b.given_o == nullptr ? b.o[i] : b.given_o[i]);
   }
   std::ranges::fill(b.dq, 0.0);
   for (std::size_t block = b.first_block; block < b.last_block; ++block) {
@@ -229,7 +230,7 @@ void scatter(std::span<double const> rows, query_block const& b, std::int64_t he
 }  // namespace
 
 reference_result reference_attention(reference_problem const& problem) {
-  auto const& [length, heads, head_dim, mask, scale, q, k, v, d_o] = problem;
+  auto const& [length, heads, head_dim, mask, scale, q, k, v, d_o, given_o] = problem;
   require(length >= 0 && heads >= 1, "segment is [", length, ", ", heads, "], expected at least [0, 1]");
   require(head_dim >= 8 && head_dim % 8 == 0, "head_dim is ", head_dim, ", expected a multiple of 8");
   auto const dim = static_cast<std::size_t>(head_dim);
@@ -256,6 +257,8 @@ reference_result reference_attention(reference_problem const& problem) {
   for (std::int64_t head = 0; head < heads; ++head) {
     auto const queries = widen(q, head, length, dim);
     auto const output_gradients = gradients ? widen(d_o, head, length, dim) : std::vector<double>{};
+    bool const given = gradients && given_o.data != nullptr;
+    auto const outputs = given ? widen(given_o, head, length, dim) : std::vector<double>{};
     for (b.begin = 0; b.begin < length; b.begin = b.end) {
       b.end = std::min(b.begin + static_cast<std::int64_t>(rows_per_block), length);
       row_range const seen = mask.span(b.begin, b.end, length);
@@ -267,6 +270,7 @@ reference_result reference_attention(reference_problem const& problem) {
       scatter(b.lse, b, head, heads, 1, result.lse);
       if (gradients) {
         b.d_o = output_gradients.data() + static_cast<std::size_t>(b.begin) * dim;
+        b.given_o = given ? outputs.data() + static_cast<std::size_t>(b.begin) * dim : nullptr;
         backward(problem, keys, b);
         scatter(b.dq, b, head, heads, dim, result.dq);
       }

@@ -16,13 +16,14 @@
 
 namespace libra {
 
-/// The tensors of an attention call. `d_o` is the gradient of `o`; `delta` is rowsum(d_o * o).
-enum class tensor : std::uint8_t { q, k, v, o, lse, d_o, delta, dq, dk, dv };
-inline constexpr std::size_t tensor_count = 10;
+/// The tensors of an attention call. `d_o` is the gradient of `o`; `delta` is rowsum(d_o * o). `o_part` and `dq_part`
+/// are what some of their keys have made of rows of `o` and `dq`: they lie in workspaces only, and never travel.
+enum class tensor : std::uint8_t { q, k, v, o, lse, d_o, delta, dq, dk, dv, o_part, dq_part };
+inline constexpr std::size_t tensor_count = 12;
 
 [[nodiscard]] constexpr std::string_view name_of(tensor t) noexcept {
-  constexpr std::array<std::string_view, tensor_count> names{"q",   "k",     "v",  "o",  "lse",
-                                                             "d_o", "delta", "dq", "dk", "dv"};
+  constexpr std::array<std::string_view, tensor_count> names{"q",     "k",  "v",  "o",  "lse",    "d_o",
+                                                             "delta", "dq", "dk", "dv", "o_part", "dq_part"};
   return names[static_cast<std::size_t>(t)];
 }
 /// True for tensors with one head per key/value head.
@@ -33,12 +34,18 @@ inline constexpr std::size_t tensor_count = 10;
 [[nodiscard]] constexpr bool is_statistic(tensor t) noexcept { return t == tensor::lse || t == tensor::delta; }
 /// True for the sums over query rows that several ranks may contribute to.
 [[nodiscard]] constexpr bool is_partial_sum(tensor t) noexcept { return t == tensor::dk || t == tensor::dv; }
+/// True for what some keys have made of a row.
+[[nodiscard]] constexpr bool is_row_part(tensor t) noexcept { return t == tensor::o_part || t == tensor::dq_part; }
+/// What a tensor is called while parts of it are still missing.
+[[nodiscard]] constexpr tensor part_of(tensor t) noexcept {
+  return t == tensor::o ? tensor::o_part : t == tensor::dq ? tensor::dq_part : t;
+}
 
 /// Bytes of one element, by role.
 struct element_bytes {
   std::int32_t activation{2};  ///< q, k, v, o, d_o, dq; also dk and dv at home
   std::int32_t statistic{4};   ///< lse, delta
-  std::int32_t partial{4};     ///< dk and dv while they are partial sums, in the workspace and on the wire
+  std::int32_t partial{4};     ///< partial results: dk and dv in the workspace and on the wire, o_part, dq_part
 
   friend constexpr bool operator==(element_bytes const&, element_bytes const&) = default;
 };
@@ -57,7 +64,8 @@ constexpr void validate(element_bytes const& width) {
 /// Bytes of one (row, head) of a tensor at home.
 [[nodiscard]] constexpr std::int64_t home_row_bytes(tensor t, attention_shape const& shape,
                                                     element_bytes const& width) noexcept {
-  return is_statistic(t) ? width.statistic : std::int64_t{shape.head_dim} * width.activation;
+  return is_statistic(t) ? width.statistic
+                         : std::int64_t{shape.head_dim} * (is_row_part(t) ? width.partial : width.activation);
 }
 /// Bytes of one (row, head) of a tensor in a workspace and on the wire.
 [[nodiscard]] constexpr std::int64_t wire_row_bytes(tensor t, attention_shape const& shape,
@@ -116,10 +124,11 @@ struct transfer {
 enum class key_part : std::uint8_t {
   all,    ///< all of them; the result is written
   first,  ///< some; the result is written
-  next,   ///< some; the result is added: `o` and `lse` are combined with what they hold, `dq` is a sum
+  next,   ///< some; the result is added: `o_part` and `lse` are combined with what they hold, `dq_part` is a sum
 };
 
-/// A tile and where its operands are. `attend` uses q, k, v, o, lse; `attend_backward` all but o.
+/// A tile and where its operands are. `attend` uses q, k, v, o, lse; `attend_backward` all but o. A tile that works on
+/// a part of the keys has `o_part` and `dq_part` in place of `o` and `dq`.
 ///
 /// k, v, dk and dv point at the row of key `keys.begin`, the others at the row of query `rows.begin`.
 /// Backward adds to dk and dv, and writes dq unless it is the next part. The keys of a tile that works on all of them
@@ -135,6 +144,8 @@ struct tile_task {
 
   [[nodiscard]] constexpr location where(tensor t) const noexcept { return at[static_cast<std::size_t>(t)]; }
   constexpr void put(tensor t, location l) noexcept { at[static_cast<std::size_t>(t)] = l; }
+  /// What the tile writes of `o` or `dq`.
+  [[nodiscard]] constexpr tensor output(tensor t) const noexcept { return part == key_part::all ? t : part_of(t); }
   friend constexpr bool operator==(tile_task const&, tile_task const&) = default;
 };
 
@@ -149,8 +160,9 @@ struct region_task {
 };
 inline constexpr segment_id no_segment{-1};
 
-/// A sum of partial gradients: region `what` at `into`, at home or in the workspace, becomes the sum, in order, of
-/// `program::partials[first, last)`.
+/// A sum of partial results: region `what` at `into`, at home or in the workspace, becomes the sum, in order, of
+/// `program::partials[first, last)`, each of `part_of(what.what)`, and is rounded once. `o_part` has no sum: `o` is
+/// made of one.
 struct reduce_task {
   region what;
   location into;
@@ -166,7 +178,7 @@ enum class op_kind : std::uint8_t {
   attend_backward,  ///< a batch of tiles, backward
   row_dot,          ///< delta = rowsum(d_o * o) of home regions
   clear,            ///< set regions to zero
-  reduce,           ///< sum partial gradients into home regions
+  reduce,           ///< sum partial results into home regions
 };
 
 /// What runs in order on a rank. Different queues run concurrently.

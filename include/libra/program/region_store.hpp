@@ -134,6 +134,7 @@ class region_store {
   /// Checks that a region lies where `at` says, and nowhere else.
   void check_place(region const& what, location at) const {
     check_region(what);
+    expect(!at.at_home() || !is_row_part(what.what), what, " is at home");
     if (at.at_home()) {
       std::int64_t local = -1;
       batch_.for_each_home(what.segment, {what.tokens.begin, what.tokens.begin + 1},

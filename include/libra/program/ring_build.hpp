@@ -29,7 +29,8 @@ struct seat {
 
   std::size_t ring{};
   std::size_t member{};
-  std::array<std::size_t, tensor_count> rows{};  ///< of the member's own rows; none for rows that are used at home
+  /// Of the member's own rows and what their keys have made of them so far; none for rows that are used at home.
+  std::array<std::size_t, tensor_count> rows{};
   std::vector<step> steps;
 };
 
@@ -42,6 +43,7 @@ struct ring_rank {
   program out;
   std::size_t dot{none};
   std::size_t padding{none};
+  std::size_t store{none};  ///< rounds the rows' results once all their keys are in
   std::size_t home_sum{none};
   /// Shape: `[steps]`, the ops of each step; `none` where there is nothing to do.
   std::vector<std::size_t> fetch;
@@ -112,6 +114,9 @@ class ring_build {
           rank.sum[j] = last = rank.list.push(op_kind::reduce, queue::compute, {rank.deliver[j - 1]});
         }
       }
+      if (j + 1 == steps && !rank.seats.empty()) {
+        rank.store = last = rank.list.push(op_kind::reduce, queue::compute, {});
+      }
       if (backward ? steps > 1 || gathers : gathers && j + 1 == steps) {
         rank.deliver[j] = rank.list.push(op_kind::exchange, queue::deliver, {last});
       }
@@ -149,8 +154,16 @@ class ring_build {
         for (tensor const x : row_inputs(direction)) {
           s.rows[static_cast<std::size_t>(x)] = add(x, own, g.heads(), rank.fetch[0], rank.attend[end], none);
         }
-        for (tensor const x : row_outputs(direction)) {
-          s.rows[static_cast<std::size_t>(x)] = add(x, own, g.heads(), rank.attend[0], final_deliver, none);
+      }
+      for (tensor const x : row_outputs(direction)) {
+        bool const parts = part_of(x) != x;
+        if (parts) {
+          s.rows[static_cast<std::size_t>(part_of(x))] =
+              add(part_of(x), own, g.heads(), rank.attend[0], rank.store, none);
+        }
+        if (!own.rows_home) {
+          s.rows[static_cast<std::size_t>(x)] =
+              add(x, own, g.heads(), parts ? rank.store : rank.attend[0], final_deliver, none);
         }
       }
       for (std::size_t j = 0; j <= end; ++j) {

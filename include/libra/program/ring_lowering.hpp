@@ -17,7 +17,8 @@
 
 namespace libra::detail {
 
-/// Turns tiles into rings: keys and values pass from member to member, partial results are accumulated at the rows.
+/// Turns tiles into rings: keys and values pass from member to member, partial results are accumulated where the rows
+/// are computed, in the workspace, and rounded to the rows' element type once.
 ///
 /// While step j is computed, the keys of step j + 1 travel. Backward, the gradients of the keys follow them one step
 /// behind: each member adds its part to what it received and passes the sum on; the last one sends it home.
@@ -46,6 +47,9 @@ class ring_lowering {
         emit_sums(r, j);
       }
       emit_fetch(j);
+    }
+    for (std::size_t r = 0; r < build_.ranks.size(); ++r) {
+      emit_results(r);
     }
     for (std::size_t j = 0; j < build_.steps; ++j) {
       emit_deliver(j);
@@ -176,10 +180,11 @@ class ring_lowering {
                 .rows = own.rows[a],
                 .keys = origin.rows[b],
                 .part = part};
-    for (auto const tensors : {row_inputs(build_.direction), row_outputs(build_.direction)}) {
-      for (tensor const x : tensors) {
-        t.put(x, build_.row_location(rank, g, s, x, a));
-      }
+    for (tensor const x : row_inputs(build_.direction)) {
+      t.put(x, build_.row_location(rank, g, s, x, a));
+    }
+    for (tensor const x : row_outputs(build_.direction)) {
+      t.put(part_of(x), build_.row_location(rank, g, s, part_of(x), a));
     }
     for (std::size_t x = 0; x < 2; ++x) {
       t.put(key_inputs[x], build_.key_location(rank, g, s, j, x, b));
@@ -188,6 +193,31 @@ class ring_lowering {
       }
     }
     return t;
+  }
+
+  /// Makes results of what the rows' keys gave.
+  void emit_results(std::size_t r) {
+    ring_rank& rank = build_.ranks[r];
+    if (rank.store == none) {
+      return;
+    }
+    auto const begin = static_cast<std::uint32_t>(rank.out.reduces.size());
+    build_.for_each_seat(rank, 0, [&](ring const& g, seat const& s, ring::member const&) {
+      ring::member const& own = g.members[s.member];
+      for (std::size_t i = 0; i < own.rows.size(); ++i) {
+        for (tensor const x : row_outputs(build_.direction)) {
+          if (part_of(x) != x) {
+            auto const first = static_cast<std::uint32_t>(rank.out.partials.size());
+            rank.out.partials.push_back(build_.row_location(rank, g, s, part_of(x), i));
+            rank.out.reduces.push_back({{x, g.segment, g.head_begin, g.head_end, own.rows[i]},
+                                        build_.row_location(rank, g, s, x, i),
+                                        first,
+                                        first + 1});
+          }
+        }
+      }
+    });
+    rank.list.ops[rank.store].items = {begin, static_cast<std::uint32_t>(rank.out.reduces.size())};
   }
 
   /// Adds the own part of step `j` to the sum that came from the previous member.

@@ -285,7 +285,8 @@ class interpreter {
       static_cast<void>(store_.read(of_keys(x), t.where(x)));
     }
     static_cast<void>(store_.read(of_rows(tensor::q), t.where(tensor::q)));
-    auto const put = [&](tensor x) {
+    auto const put = [&](tensor result) {
+      tensor const x = t.output(result);
       if (t.part == key_part::next) {
         store_.accumulate(of_rows(x), t.where(x), id);
       } else {
@@ -316,17 +317,21 @@ class interpreter {
   }
 
   void reduce(program const& code, reduce_task const& t) {
-    expect(is_partial_sum(t.what.what), "reduces into ", t.what, ", which is not a sum");
+    region part = t.what;
+    part.what = part_of(t.what.what);
+    expect(is_partial_sum(t.what.what) || is_row_part(part.what), "reduces into ", t.what, ", which is not a sum");
+    expect(t.what.what != tensor::o || t.last - t.first == 1, "makes ", t.what, " of ", t.last - t.first,
+           " parts, expected one");
     std::vector<signed_rows> sums = whole_rows(t.what);
     for (location const from : code.partials_of(t)) {
       std::vector<signed_rows> next;
       // Both lists cover the same tokens; their common refinement carries the added signatures.
-      for (signed_rows const& part : store_.read(t.what, from)) {
+      for (signed_rows const& rows : store_.read(part, from)) {
         for (signed_rows const& sum : sums) {
-          row_range const both{std::max(part.tokens.begin, sum.tokens.begin),
-                               std::min(part.tokens.end, sum.tokens.end)};
+          row_range const both{std::max(rows.tokens.begin, sum.tokens.begin),
+                               std::min(rows.tokens.end, sum.tokens.end)};
           if (both.begin < both.end) {
-            next.push_back({both, part.signature + sum.signature});
+            next.push_back({both, rows.signature + sum.signature});
           }
         }
       }

@@ -83,7 +83,7 @@ concept kernel_memory = std::movable<M> && requires(M const& m) {
 /// - `allocate` returns at least so many bytes, aligned for any region.
 /// - `attend` and `attend_backward` compute tiles (`tile_task`); backward writes dq and adds to dk and dv.
 /// - `row_dot` computes delta from d_o and o at the same home rows; `clear` sets rows to zero.
-/// - `reduce` sets each task's home region to the sum, in order, of its locations in `partials`.
+/// - `reduce` sets each task's region to the sum, in order, of its locations in `partials` (`reduce_task`).
 ///
 /// Work may be asynchronous as long as it keeps its order and the transport follows it. Errors: `run_error` or
 /// `input_error` naming what cannot be computed.

@@ -46,8 +46,9 @@ inline constexpr std::int64_t backward_combine_bytes = 10;
 /// Bytes that a `reduce` reads and writes.
 [[nodiscard]] inline std::int64_t reduced_bytes(reduce_task const& task, attention_shape const& shape,
                                                 element_bytes const& width) noexcept {
-  return rows_times_heads(task.what) * (home_row_bytes(task.what.what, shape, width) +
-                                        (task.last - task.first) * wire_row_bytes(task.what.what, shape, width));
+  return rows_times_heads(task.what) *
+         (home_row_bytes(task.what.what, shape, width) +
+          (task.last - task.first) * wire_row_bytes(part_of(task.what.what), shape, width));
 }
 
 }  // namespace detail

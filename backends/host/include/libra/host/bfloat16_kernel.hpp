@@ -16,10 +16,9 @@ namespace libra::host {
 
 /// Computes a rank's ops on bf16 tensors with the fp32 tile kernel. One per thread.
 ///
-/// A tile's operands are widened, which is exact, and its results rounded once; statistics and partial gradients are
-/// fp32. Plans let only a tile that is alone on its keys add to their gradients at home, so these are rounded once too;
-/// the rows of a ring, which holds its partial results at home, are rounded at every step. The memory for it grows to
-/// the largest tile's operands and is kept.
+/// A tile's operands are widened, which is exact, and its results rounded once; statistics and partial results are
+/// fp32. Plans let only a tile that is alone on its keys add to their gradients at home, so these are rounded once too.
+/// The memory for it grows to the largest tile's operands and is kept.
 class bfloat16_kernel {
  public:
   using element = bfloat16;

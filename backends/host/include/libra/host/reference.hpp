@@ -10,8 +10,9 @@ namespace libra::host {
 
 /// A whole segment's attention for one key/value head and the query heads that read it.
 ///
-/// Shape: `q` and `d_o` are `[length, heads, head_dim]`; `k` and `v` are `[length, 1, head_dim]`. Without `d_o`
-/// (null data) only the forward half is computed.
+/// Shape: `q`, `d_o` and `o` are `[length, heads, head_dim]`; `k` and `v` are `[length, 1, head_dim]`. Without `d_o`
+/// (null data) only the forward half is computed. With `o`, gradients are those of a call that is given these outputs,
+/// which may have been rounded: `delta = rowsum(d_o * o)`. Without, the outputs that the forward half computes.
 struct reference_problem {
   std::int64_t length{};
   std::int32_t heads{1};
@@ -22,6 +23,7 @@ struct reference_problem {
   head_rows<float const> k{};
   head_rows<float const> v{};
   head_rows<float const> d_o{};
+  head_rows<float const> o{};
 };
 
 /// Shape: row-major without gaps; `o` and `dq` are `[length, heads, head_dim]`, `lse` is `[length, heads]`, `dk` and
