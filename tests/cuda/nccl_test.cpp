@@ -5,7 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <barrier>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -62,7 +65,56 @@ std::vector<std::string> what_ranks_throw(std::shared_ptr<pool_plan const> const
   return texts;
 }
 
+template <class... Guard>
+concept sends_with = requires(ncclComm_t with, std::byte* data, cudaStream_t in, Guard const&... guard) {
+  cuda::send(guard..., with, 0, data, std::int64_t{1}, in);
+  cuda::receive(guard..., with, 0, data, std::int64_t{1}, in);
+};
+static_assert(sends_with<cuda::transfer_group>);
+static_assert(!sends_with<>, "a transfer outside a group does not compile");
+
 }  // namespace
+
+TEST_CASE("a round takes one launch to gather what it sends and one to scatter what it received") {
+  cuda_double::reset({.seed = 2});
+  auto const plan = small_plan();
+  std::size_t expected = 0;
+  for (libra::program const& p : plan->forward.ranks) {
+    expected += 1;  // the parameters
+    for (op const& o : p.ops) {
+      expected += o.items.size() > 0 ? 1U : 0U;
+      expected += o.kind == op_kind::exchange && o.receives.size() > 0 ? 1U : 0U;
+    }
+  }
+  std::barrier<> together(rank_count);
+  std::size_t launched = 0;
+  ranks{}(rank_count, [&](ranks::backend& parts) {
+    libra::pooled_attention attention(parts, plan);
+    ranks::device_call c(parts, plan->batch, attention.rank());
+    attention.agree();
+    together.arrive_and_wait();
+    if (attention.rank() == libra::rank_id(0)) {
+      launched = cuda_double::kernels_launched();
+    }
+    together.arrive_and_wait();
+    attention.forward(c.forward());
+    static_cast<void>(c.results_as_float());
+    together.arrive_and_wait();
+    if (attention.rank() == libra::rank_id(0)) {
+      launched = cuda_double::kernels_launched() - launched;
+    }
+    together.arrive_and_wait();
+  });
+  CHECK(launched == expected);
+}
+
+TEST_CASE("communicators take no more blocks of a device than they are allowed") {
+  cuda_double::reset({.seed = 1});
+  static_cast<void>(ranks{{.options = {.max_ctas = 3}}}.run_all(2, [](ranks::backend&) {}));
+  CHECK(cuda_double::most_ctas() == 3);
+  CHECK_THROWS_WITH_AS(cuda::communicator(cuda::communicator::make_id(), 1, 0, {.max_ctas = 0}),
+                       "max_ctas is 0, expected at least 1", libra::input_error);
+}
 
 TEST_CASE("a communicator is split into pools, in the order of keys, and doubled for the other direction") {
   cuda_double::reset({.seed = 3});

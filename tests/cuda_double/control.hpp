@@ -12,6 +12,7 @@ struct settings {
   std::uint64_t seed{};
   int devices{8};
   std::size_t memory_bytes{std::size_t{1} << 30};  ///< per device
+  bool peer_access{true};                          ///< devices reach each other's memory
 };
 
 /// Starts afresh. Pre: no stream, event, memory or communicator of before is in use.
@@ -26,6 +27,9 @@ void reset(settings const& wanted);
 
 /// Communicators that were aborted since `reset`.
 [[nodiscard]] std::size_t communicators_aborted();
+
+/// The most blocks of a device that a communicator which was made since `reset` may take.
+[[nodiscard]] int most_ctas();
 
 /// Every communicator reports from now on that it has lost another rank.
 void break_connections();

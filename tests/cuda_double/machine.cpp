@@ -32,6 +32,7 @@ void machine::reset(settings const& wanted) {
   now = wanted;
   finding.clear();
   communicators_aborted = 0;
+  most_ctas = 0;
   kernels_launched = 0;
   bits_ = libra::random_bits(wanted.seed);
   status_ = cudaSuccess;
@@ -183,6 +184,11 @@ std::string finding() {
 std::size_t kernels_launched() {
   auto const held = machine::instance().hold();
   return machine::instance().kernels_launched;
+}
+
+int most_ctas() {
+  auto const held = machine::instance().hold();
+  return machine::instance().most_ctas;
 }
 
 std::size_t communicators_aborted() {

@@ -91,6 +91,7 @@ class machine {
   std::set<CUevent_st*> events;
   std::size_t communicators{};
   std::size_t communicators_aborted{};
+  int most_ctas{};
   std::size_t kernels_launched{};
   [[nodiscard]] std::size_t objects_alive() const;
 

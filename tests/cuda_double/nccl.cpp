@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -176,6 +177,12 @@ struct ncclComm {
 
 namespace {
 
+/// A communicator without a limit takes as many blocks as NCCL likes.
+int ctas_of(ncclConfig_t const* config) {
+  return config == nullptr || config->maxCTAs == NCCL_CONFIG_UNDEF_INT ? std::numeric_limits<int>::max()
+                                                                       : config->maxCTAs;
+}
+
 ncclComm* make_communicator(machine& m, std::shared_ptr<member> const& self) {
   ++m.communicators;
   members.push_back(self);
@@ -246,6 +253,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
     if (self->in) {
       joining.erase(name);
     }
+    m.most_ctas = std::max(m.most_ctas, ctas_of(config));
     *comm = make_communicator(m, self);
     m.wake();
     if (config != nullptr && config->blocking == 0) {
@@ -256,8 +264,9 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
   });
 }
 
-ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* result, ncclConfig_t*) {
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* result, ncclConfig_t* config) {
   return guarded([&](machine& m, auto&) {
+    m.most_ctas = std::max(m.most_ctas, ctas_of(config));
     if (comm->self->in == nullptr || comm->self->aborted) {
       return ncclInvalidUsage;
     }

@@ -90,8 +90,10 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
-  *can = 1;
-  return cudaSuccess;
+  return guarded([&](machine& m, auto&) {
+    *can = m.now.peer_access ? 1 : 0;
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
 

@@ -39,11 +39,16 @@ class error : public run_error {
 /// inside a plan's calls also what the plan needs.
 class out_of_memory : public error {
  public:
-  using error::error;
+  // Said in full: inheriting the default argument breaks nvcc 13.
+  out_of_memory(std::string_view call, std::string_view name, std::string_view text, std::source_location at)
+      : error(call, name, text, at) {}
   /// The same of a rank's plan, which needs `bytes` of exchange memory.
   [[nodiscard]] out_of_memory of_plan(std::int64_t bytes) const {
     return {libra::message(what(), "; the plan needs ", bytes, " bytes of exchange memory on this rank"), name()};
   }
+
+ private:
+  out_of_memory(std::string const& text, std::string const& error_name) : error(text, error_name) {}
 };
 
 /// Errors: `cuda::error` unless the call succeeded.
