@@ -76,8 +76,16 @@ std::vector<std::int64_t> draw(std::vector<histogram_bin> const& bins, std::int6
   return lengths;
 }
 
+/// What a published system does besides dispatching.
+struct setting {
+  libra::sharding home{libra::sharding::contiguous};
+  bool relay{true};
+  bool keep_inputs{false};
+  int draws{20};
+};
+
 template <class Dispatcher>
-void published(benchmark::State& state, Dispatcher const& dispatch, libra::sharding home) {
+void published(benchmark::State& state, Dispatcher const& dispatch, setting const& as) {
   std::vector<histogram_bin> const bins = read_histogram();
   if (bins.empty()) {
     state.SkipWithError("LIBRA_HISTOGRAM names no histogram");
@@ -85,13 +93,15 @@ void published(benchmark::State& state, Dispatcher const& dispatch, libra::shard
   }
   auto const ranks = static_cast<std::int32_t>(state.range(0));
   auto const waves = static_cast<std::int32_t>(state.range(1));
-  constexpr int draws = 20;
+  int const draws = as.draws;
   libra::layout const l{.window_tokens = std::int64_t{8192} * ranks, .dp = 1, .cp = ranks, .pool = 1, .micro_steps = 1};
   libra::plan_options const options{.shape = {.q_heads = 64, .kv_heads = 8, .head_dim = 128},
                                     .links = libra::h100_sxm.links,
                                     .width = {},
-                                    .home = home,
-                                    .waves = waves};
+                                    .home = as.home,
+                                    .waves = waves,
+                                    .relay = as.relay,
+                                    .keep_inputs = as.keep_inputs};
   libra::scheduler const planner{libra::in_order{}, libra::fixed_size{}, libra::as_packed{}, dispatch,
                                  libra::roofline{libra::h100_sxm.attention}};
   libra::sim::kernel_time const time(libra::h100_sxm.attention);
@@ -103,7 +113,7 @@ void published(benchmark::State& state, Dispatcher const& dispatch, libra::shard
     for (int i = 0; i < draws; ++i) {
       auto const lengths = draw(bins, l.window_tokens, bits);
       auto const pool =
-          planner.plan_pool(planner.plan(lengths, l, options), libra::micro_step_id(0), libra::pool_id(0));
+          planner.draft_pool(planner.plan(lengths, l, options), libra::micro_step_id(0), libra::pool_id(0));
       double pairs = 0;
       for (std::int64_t const n : lengths) {
         pairs += 0.5 * static_cast<double>(n) * static_cast<double>(n + 1);
@@ -139,11 +149,17 @@ void each_size_and_waves(benchmark::internal::Benchmark* b) {
   }
 }
 
-void ulysses(benchmark::State& s) { published(s, libra::ulysses{}, libra::sharding::contiguous); }
-void usp(benchmark::State& s) { published(s, libra::usp{}, libra::sharding::zigzag); }
-void zigzag_ring(benchmark::State& s) { published(s, libra::zigzag_ring{}, libra::sharding::zigzag); }
-void pooled(benchmark::State& s) { published(s, libra::pooled{}, libra::sharding::contiguous); }
-BENCHMARK(ulysses)->Apply(each_size_and_waves);
+/// As published: keys go from their home to every rank that needs them, and queries, keys and values stay where they
+/// were computed on for the backward pass.
+void ulysses(benchmark::State& s) { published(s, libra::ulysses{}, {.relay = false, .keep_inputs = true}); }
+void ulysses_relayed(benchmark::State& s) { published(s, libra::ulysses{}, {}); }
+void usp(benchmark::State& s) { published(s, libra::usp{}, {.home = libra::sharding::zigzag, .keep_inputs = true}); }
+void zigzag_ring(benchmark::State& s) {
+  published(s, libra::zigzag_ring{}, {.home = libra::sharding::zigzag, .keep_inputs = true});
+}
+void pooled(benchmark::State& s) { published(s, libra::pooled{}, {}); }
+BENCHMARK(ulysses)->Apply(each_size);
+BENCHMARK(ulysses_relayed)->Apply(each_size_and_waves);
 BENCHMARK(usp)->Apply(each_size);
 BENCHMARK(zigzag_ring)->Apply(each_size);
 BENCHMARK(pooled)->Apply(each_size_and_waves);

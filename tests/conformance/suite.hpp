@@ -398,6 +398,60 @@ void check_results() {
   show_errors<Ranks>();
 }
 
+/// Backward on what forward kept, also when one operator serves call after call.
+template <class Ranks>
+void check_kept_inputs() {
+  libra::random_bits bits(13);
+  for (int i = 0; i < cases_of<Ranks>() / 2; ++i) {
+    pool_batch const batch = random_batch(i, bits, Ranks::most_ranks(), most_tokens_of<Ranks>());
+    CAPTURE(i);
+    CAPTURE(describe(batch));
+    expectation<Ranks> const expected(batch);
+    auto const check = [&](auto const& dispatch, std::int32_t waves, bool bitwise) {
+      CAPTURE(dispatch.name);
+      CAPTURE(waves);
+      // One dispatch for both passes, as keeping demands.
+      auto const alike = [&](pool_batch const& b, auto const& cost, libra::topology const& links) {
+        libra::pool_dispatch chosen = dispatch(b, cost, links);
+        chosen.forward = chosen.backward;
+        return chosen;
+      };
+      auto const kept = plan(batch, alike,
+                             {.width = kernel_of<Ranks>::width,
+                              .waves = waves,
+                              .ranks_per_node = i % 2 == 0 ? 2 : 0,
+                              .keep_inputs = true});
+      auto const once = run<Ranks>(kept);
+      expected.check(once, bitwise);
+      CHECK(same_bits(run<Ranks>(kept, 2), once));
+    };
+    check(libra::ulysses{}, 1, true);
+    check(libra::pooled{}, static_cast<std::int32_t>(bits.between(1, 3)), true);
+    check(libra::usp{batch.home.cp % 2 == 0 ? 2 : 1}, 1, false);
+  }
+}
+
+/// Backward without the forward call that keeps its inputs.
+template <class Ranks>
+void check_backward_alone() {
+  std::int32_t const ranks = std::min(2, Ranks::most_ranks());
+  pool_batch const batch = busy_batch(ranks);
+  auto const kept = plan(batch, libra::ulysses{}, {.width = kernel_of<Ranks>::width, .keep_inputs = true});
+  if (!keeps_inputs(kept->backward)) {
+    return;
+  }
+  auto const thrown = what_ranks_throw<Ranks>(ranks, [&](typename Ranks::backend& parts) {
+    libra::pooled_attention attention(parts, kept);
+    placed_call<Ranks> c(parts, batch, attention.rank());
+    attention.backward(c.backward());
+  });
+  for (std::int32_t r = 0; r < ranks; ++r) {
+    if (Ranks::here(ranks, rank_id(r))) {
+      CHECK(thrown[static_cast<std::size_t>(r)].find("no forward call came before it") != std::string::npos);
+    }
+  }
+}
+
 template <class Ranks>
 void check_repetition() {
   libra::random_bits bits(11);
@@ -556,6 +610,8 @@ void check_failure() {
 /// Defines the suite's test cases for a backend.
 #define LIBRA_CONFORMANCE(Ranks) \
   TEST_CASE(#Ranks ": results equal the reference; o, lse and dq to the bit whatever the plan") { conformance::check_results<Ranks>(); } \
+  TEST_CASE(#Ranks ": inputs that stay between the passes: o, lse and dq to the bit, gradients as ever") { conformance::check_kept_inputs<Ranks>(); } \
+  TEST_CASE(#Ranks ": backward without the forward call that keeps its inputs is refused") { conformance::check_backward_alone<Ranks>(); } \
   TEST_CASE(#Ranks ": the same plan gives the same bits again") { conformance::check_repetition<Ranks>(); } \
   TEST_CASE(#Ranks ": ranks whose plans differ all say so") { conformance::check_fingerprint<Ranks>(); } \
   TEST_CASE(#Ranks ": ranks whose placements differ all say so") { conformance::check_placement<Ranks>(); } \

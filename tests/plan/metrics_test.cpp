@@ -45,6 +45,15 @@ TEST_CASE("by hand: bytes of the forward pass, without copies inside a rank") {
   // Rank 3 receives q of 64 x 4, k and v of 256 x 2, and o and lse of 32 rows x 4 heads.
   CHECK(traffic.max_bytes_received == 64 * 4 * 32 + 2 * 256 * 2 * 32 + 32 * 4 * (32 + 4));
   CHECK(traffic.workspace_bytes == libra::test::hand_program(pass::forward).ranks[3].workspace_bytes);
+  CHECK(traffic.kept_bytes == 0);
+}
+
+TEST_CASE("by hand: bytes that stay between the passes") {
+  pool_plan plan = hand_plan();
+  plan.forward = libra::lower(plan.batch, plan.dispatch.forward, pass::forward, {.width = {}, .keep_inputs = true});
+  // Rank 3: q of 64 rows x 4 heads, k and v of 256 x 2.
+  CHECK(traffic_of(plan).kept_bytes == 64 * 4 * 32 + 2 * 256 * 2 * 32);
+  CHECK(traffic_of(plan).workspace_bytes == plan.forward.ranks[3].workspace_bytes);
 }
 
 TEST_CASE("by hand: what needs no exchange") {

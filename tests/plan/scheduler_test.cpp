@@ -121,6 +121,31 @@ TEST_CASE("a pool's plan: dispatch, valid programs, certificate and fingerprint"
   CHECK(pool.certificate.total.forward == work);
 }
 
+TEST_CASE("inputs that are kept: one dispatch for both passes, a valid pair of programs, other fingerprints") {
+  std::vector<std::int64_t> const lengths{300, 40, 60, 280, 90, 200, 10};
+  layout const l{.window_tokens = 300, .dp = 2, .cp = 2, .pool = 2, .micro_steps = 1};
+  plan_options options{.shape = {.q_heads = 4, .kv_heads = 2, .head_dim = 16, .mask = {}}, .waves = 2};
+  scheduler const pooled{libra::best_fit_decreasing{}, fixed_size{}, libra::variance_reduced{}, libra::pooled{},
+                         pair_count{}};
+  batch_plan const plain = pooled.plan(lengths, l, options);
+  options.keep_inputs = true;
+  batch_plan const keeping = pooled.plan(lengths, l, options);
+  CHECK(keeping.fingerprint.configuration != plain.fingerprint.configuration);
+  CHECK(keeping.placement == plain.placement);
+  pool_plan const without = pooled.plan_pool(plain, micro_step_id(0), pool_id(0));
+  pool_plan const with = pooled.plan_pool(keeping, micro_step_id(0), pool_id(0));
+  CHECK(with.dispatch.backward == without.dispatch.backward);
+  CHECK(with.dispatch.forward == with.dispatch.backward);
+  CHECK(keeps_inputs(with.forward));
+  CHECK_FALSE(keeps_inputs(without.forward));
+  CHECK(libra::verify(with.batch, with.forward, with.backward).what == "");
+  CHECK(with.fingerprint.program_backward != without.fingerprint.program_backward);
+  // What is kept is part of the program's digest.
+  libra::pool_program changed = with.forward;
+  ++changed.ranks[0].kept_bytes;
+  CHECK(digest_of(changed) != digest_of(with.forward));
+}
+
 TEST_CASE("a draft of a pool is its plan without certificate and fingerprint") {
   constexpr layout l{.window_tokens = 64, .dp = 4, .cp = 2, .pool = 2, .micro_steps = 1};
   std::vector<std::int64_t> const lengths(40, 9);

@@ -29,6 +29,14 @@ TEST_CASE("what a tile reads and writes of its rows, in each pass") {
   CHECK(std::ranges::equal(libra::detail::row_outputs(pass::backward), std::array{tensor::dq}));
 }
 
+TEST_CASE("of rows that lie elsewhere, backward does not bring what forward kept") {
+  CHECK(std::ranges::equal(libra::detail::fetched_rows(pass::forward, true), std::array{tensor::q}));
+  CHECK(std::ranges::equal(libra::detail::fetched_rows(pass::backward, true),
+                           std::array{tensor::d_o, tensor::lse, tensor::delta}));
+  CHECK(std::ranges::equal(libra::detail::fetched_rows(pass::backward, false),
+                           libra::detail::row_inputs(pass::backward)));
+}
+
 TEST_CASE("a token's home row is counted from its shard") {
   pool_batch const batch = libra::test::hand_pool();
   CHECK(libra::detail::home_location(batch, segment_id(0), 0) == location::home(0));

@@ -27,6 +27,26 @@ op_order chain(std::size_t length) {
   return op_order(ops);
 }
 
+TEST_CASE("fixed blocks lie where they were put, and the others behind what is reserved for them") {
+  memory_plan plan;
+  plan.reserve(256);
+  std::size_t const kept = plan.fix(64);
+  std::size_t const a = plan.add(10, 0, 1);
+  std::size_t const b = plan.add(10, 2, 3);
+  plan.place(chain(4));
+  CHECK(plan.offset(kept) == 64);
+  CHECK(plan.offset(a) == 256);
+  CHECK(plan.offset(b) == 256);
+  CHECK(plan.bytes() == 320);
+}
+
+TEST_CASE("what is reserved counts, even without blocks") {
+  memory_plan plan;
+  plan.reserve(128);
+  plan.place(chain(1));
+  CHECK(plan.bytes() == 128);
+}
+
 TEST_CASE("blocks of one lifetime lie behind each other, aligned") {
   memory_plan plan;
   std::size_t const a = plan.add(100, 0, 1);

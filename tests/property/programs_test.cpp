@@ -43,6 +43,33 @@ TEST_CASE("programs are valid and run right, however the queues are interleaved"
   }
 }
 
+TEST_CASE("with kept inputs, backward runs right on what forward left, and brings nothing twice") {
+  int keeping = 0;
+  for (std::uint64_t seed = 4000; seed < 5000; ++seed) {
+    planning_case c = libra::test::random_case(seed, {.tokens = 400});
+    c.options.keep_inputs = true;
+    INFO(c.describe());
+    pool_plan const pool = any_pool(c);
+    REQUIRE(pool.dispatch.forward == pool.dispatch.backward);
+    REQUIRE(libra::verify(pool.batch, pool.forward, pool.backward).what == "");
+    libra::test::tag_machine forward(pool.batch, pool.forward, seed * 10);
+    REQUIRE(forward.run() == "");
+    libra::test::tag_machine backward(pool.batch, pool.backward, seed * 10 + 1);
+    backward.begin_with(forward.left());
+    REQUIRE(backward.run() == "");
+    keeping += keeps_inputs(pool.backward) ? 1 : 0;
+    bool const ring = pool.dispatch.flow == libra::key_flow::ring;
+    for (libra::program const& code : pool.backward.ranks) {
+      for (libra::transfer const& t : code.receives) {
+        // The members of a ring pass keys on in both passes.
+        REQUIRE(t.what.what != libra::tensor::q);
+        REQUIRE((ring || (t.what.what != libra::tensor::k && t.what.what != libra::tensor::v)));
+      }
+    }
+  }
+  CHECK(keeping > 500);
+}
+
 TEST_CASE("a rank may also run its list op by op: each waits for earlier ones only") {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     planning_case const c = libra::test::random_case(seed, {.tokens = 400});

@@ -33,6 +33,20 @@ class tag_machine {
         programs_(programs),
         bits_(seed) {}
 
+  /// Every word of the ranks' workspaces. Shape: `[ranks, workspace_bytes / 4]`.
+  using workspaces = std::vector<std::vector<std::uint64_t>>;
+
+  /// What lies in the workspaces after a run.
+  [[nodiscard]] workspaces left() const {
+    workspaces all;
+    for (rank_state const& rank : ranks_) {
+      all.push_back(rank.workspace);
+    }
+    return all;
+  }
+  /// Begins with what another pass left in the bytes that hold kept inputs.
+  void begin_with(workspaces const& left) { left_ = left; }
+
   /// What went wrong, or nothing.
   [[nodiscard]] std::string run() {
     try {
@@ -178,6 +192,12 @@ class tag_machine {
     for (std::size_t r = 0; r < programs_.ranks.size(); ++r) {
       rank_state& rank = ranks_.emplace_back();
       rank.code = &programs_.ranks[r];
+      if (!left_.empty()) {
+        // Kept bytes only: the rest of the workspace is garbage, as ever.
+        rank.workspace = left_[r];
+        rank.workspace.resize(
+            std::min(rank.workspace.size(), static_cast<std::size_t>(programs_.ranks[r].kept_bytes / 4)));
+      }
       for (std::size_t i = 0; i < rank.code->ops.size(); ++i) {
         op const& o = rank.code->ops[i];
         expect(static_cast<std::size_t>(o.on) < queue_count, "unknown queue");
@@ -688,6 +708,7 @@ class tag_machine {
   pool_batch const& batch_;
   pool_program const& programs_;
   random_bits bits_;
+  workspaces left_;
   std::vector<rank_state> ranks_;
   std::array<std::vector<std::vector<word>>, 2> prefix_;
   std::vector<word> key_sums_{0};

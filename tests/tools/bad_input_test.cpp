@@ -154,6 +154,7 @@ TEST_CASE("options that cannot be used") {
       {{"--seed", "18446744073709551616"}, {"--seed"}},
       {{"--arrange", "yes"}, {"--arrange", "'yes'", "on, off"}},
       {{"--home", "spiral"}, {"--home", "'spiral'", "contiguous"}},
+      {{"--keep-inputs", "some"}, {"--keep-inputs", "'some'", "on"}},
       {{"--packer", "worst_fit"}, {"--packer", "'worst_fit'", "in_order, best_fit_decreasing"}},
       {{"--placer", "random"},
        {"--placer", "'random'", "as_packed, snake, longest_first, karmarkar_karp, variance_reduced"}},

@@ -47,6 +47,7 @@ void write_members(json_writer& json, configuration const& config) {
   } else {
     json.member("max_workspace", nullptr);
   }
+  json.member("keep_inputs", config.planning.keep_inputs ? "on" : "off");
 }
 
 }  // namespace libra::tools

@@ -86,6 +86,9 @@ void describe_exchange(text_table& table, prepared_plan const& plan, plan_report
   table.row({"  sent", as_bytes(report.max_bytes_sent()), "the rank that sends most"});
   table.row({"  received", as_bytes(report.max_bytes_received()), "the rank that receives most"});
   table.row({"  workspace", as_bytes(report.workspace_bytes()), "the largest rank's memory for it"});
+  if (report.kept_bytes() > 0) {
+    table.row({"  kept", as_bytes(report.kept_bytes()), "of it from each layer's forward pass to its backward pass"});
+  }
   table.row({"  among", with_commas(report.max_ranks_per_exchange()), "ranks of the largest group that exchanges"});
   table.row({"  stays home", as_percent(report.local_token_share()),
              fmt::format("of the tokens, {} of the work", as_percent(report.local_work_share()))});

@@ -131,6 +131,7 @@ inline void write_dispatch(json_writer& json, plan_report const& report, documen
     }
   });
   json.member("idle_ranks", report.idle_ranks());
+  json.member("kept_bytes", report.kept_bytes());
 }
 
 }  // namespace detail

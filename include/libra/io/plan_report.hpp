@@ -54,6 +54,7 @@ class plan_report {
     max_bytes_sent_ = std::max(max_bytes_sent_, traffic.max_bytes_sent);
     max_bytes_received_ = std::max(max_bytes_received_, traffic.max_bytes_received);
     workspace_bytes_ = std::max(workspace_bytes_, traffic.workspace_bytes);
+    kept_bytes_ = std::max(kept_bytes_, traffic.kept_bytes);
     max_ranks_per_exchange_ = std::max(max_ranks_per_exchange_, plan.dispatch.ranks_per_exchange);
     idle_ranks_ += plan.dispatch.idle_ranks;
 
@@ -97,6 +98,7 @@ class plan_report {
   [[nodiscard]] std::int64_t max_bytes_sent() const noexcept { return max_bytes_sent_; }
   [[nodiscard]] std::int64_t max_bytes_received() const noexcept { return max_bytes_received_; }
   [[nodiscard]] std::int64_t workspace_bytes() const noexcept { return workspace_bytes_; }
+  [[nodiscard]] std::int64_t kept_bytes() const noexcept { return kept_bytes_; }
   [[nodiscard]] std::int32_t max_ranks_per_exchange() const noexcept { return max_ranks_per_exchange_; }
   /// Ranks that can never get work, of all ranks in all micro-steps.
   [[nodiscard]] std::int64_t idle_ranks() const noexcept { return idle_ranks_; }
@@ -113,6 +115,7 @@ class plan_report {
   std::int64_t max_bytes_sent_{};
   std::int64_t max_bytes_received_{};
   std::int64_t workspace_bytes_{};
+  std::int64_t kept_bytes_{};
   std::int32_t max_ranks_per_exchange_{};
   std::int64_t idle_ranks_{};
   hasher fingerprint_;

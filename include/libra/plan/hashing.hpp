@@ -150,6 +150,13 @@ inline void add_to(hasher& h, program const& p) noexcept {
   for (location const at : p.partials) {
     h.add(at.code());
   }
+  if (!p.kept.empty()) {
+    h.add(p.kept_bytes).add(p.kept.size());
+    for (region_task const& t : p.kept) {
+      add_to(h, t.what);
+      h.add(t.at.code());
+    }
+  }
 }
 
 [[nodiscard]] inline digest digest_of(pool_program const& p) noexcept {

@@ -17,6 +17,7 @@ struct pool_traffic {
   std::int64_t max_bytes_received{};  ///< the rank that receives most
   int128 total_bytes_sent{};          ///< all ranks
   std::int64_t workspace_bytes{};     ///< the largest workspace of a rank in either pass
+  std::int64_t kept_bytes{};          ///< of it, what a rank keeps from the forward to the backward pass at most
 };
 
 /// Complexity: linear in the programs' transfers. Copies inside a rank are not traffic.
@@ -38,6 +39,7 @@ struct pool_traffic {
       sent[r] += sum(p->ranks[r].sends);
       received[r] += sum(p->ranks[r].receives);
       traffic.workspace_bytes = std::max(traffic.workspace_bytes, p->ranks[r].workspace_bytes);
+      traffic.kept_bytes = std::max(traffic.kept_bytes, p->ranks[r].kept_bytes);
     }
   }
   for (std::size_t r = 0; r < sent.size(); ++r) {

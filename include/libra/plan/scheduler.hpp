@@ -108,12 +108,16 @@ class scheduler {
     result.pool = g;
     result.batch = batch_of(batch, m, g);
     result.dispatch = dispatch_(result.batch, cost_, batch.options.links);
+    if (batch.options.keep_inputs) {
+      result.dispatch.forward = result.dispatch.backward;
+    }
     auto const options = [&](pass p) -> lowering_options {
       return {.width = batch.options.width,
               .waves = batch.options.waves > 0 ? batch.options.waves : waves_of(batch, m, g, p),
               .flow = result.dispatch.flow,
               .ranks_per_node = batch.options.relay ? batch.options.links.ranks_per_node : 0,
               .spread_bytes = batch.options.spread_bytes,
+              .keep_inputs = batch.options.keep_inputs,
               .groups_apart = result.dispatch.ranks_per_exchange <= batch.layout.cp};
     };
     std::int64_t least = 0;
@@ -162,7 +166,11 @@ class scheduler {
           if (permille == 1000) {
             return tiles;
           }
+          // What is kept between the passes lies where the tiles of both say.
           if constexpr (export_limiting<Dispatcher>) {
+            if (options.keep_inputs) {
+              return std::nullopt;
+            }
             return dispatch_.exporting_at_most(permille)(result.batch, cost_, options.links).of(p);
           }
           return std::nullopt;
@@ -193,6 +201,9 @@ class scheduler {
     h.add(options.relay).add(options.spread_bytes);
     if (!all_speeds_one(options.speeds_permille)) {
       add_to(h, options.speeds_permille);
+    }
+    if (options.keep_inputs) {
+      h.add(options.keep_inputs);
     }
     if (options.max_workspace_bytes > 0) {
       h.add(options.max_workspace_bytes);

@@ -27,7 +27,11 @@ class gather_lowering {
     require(options.waves >= 1, "waves is ", options.waves, ", expected at least 1");
     require(options.alive_waves >= least_alive_waves, "alive_waves is ", options.alive_waves, ", expected at least ",
             least_alive_waves);
-    std::vector<rank_tiles> grouped = wave_cutter(batch, pool_.nodes, direction, options.width, options.waves)(tiles);
+    std::vector<rank_tiles> grouped =
+        wave_cutter(batch, pool_.nodes, direction, options.width, options.waves, options.keep_inputs)(tiles);
+    if (options.keep_inputs) {
+      pool_.kept = list_kept_inputs(batch, tiles, options.width);
+    }
     bool const moves = std::ranges::any_of(grouped, [](rank_tiles const& work) {
       return std::ranges::any_of(work.tiles, [](tile_ref const& t) { return !t.local(); });
     });
@@ -39,8 +43,10 @@ class gather_lowering {
       work.inputs = join_panels(
           work.tiles, [](tile_ref const& t) { return !t.keys_home; }, [](tile_ref& t, std::size_t p) { t.panel = p; });
     }
-    std::int64_t const key_bytes = 2 * pool_.row_bytes(tensor::k);
-    pool_.keys = key_router(batch, pool_.nodes, grouped, options.spread_bytes / key_bytes)(pool_.waves);
+    if (!pool_.backward() || !pool_.keeps()) {
+      std::int64_t const key_bytes = 2 * pool_.row_bytes(tensor::k);
+      pool_.keys = key_router(batch, pool_.nodes, grouped, options.spread_bytes / key_bytes)(pool_.waves);
+    }
     if (pool_.backward()) {
       join_gradient_panels(batch, grouped);
       std::int64_t const sum_bytes = 2 * pool_.row_bytes(tensor::dk);
@@ -51,8 +57,8 @@ class gather_lowering {
       sums_of_[pool_.gradients.sums[s].at.index()].push_back(s);
       late_ = std::max(late_, pool_.gradients.sums[s].round + 1 - pool_.waves);
     }
-    pool_.row_moves = row_router(batch, pool_.nodes, grouped, direction, options.width, options.spread_bytes)(
-        pool_.waves, pool_.keys, pool_.gradients);
+    pool_.row_moves = row_router(batch, pool_.nodes, grouped, direction, options.width, options.spread_bytes,
+                                 pool_.keeps())(pool_.waves, pool_.keys, pool_.gradients);
     if (std::ranges::any_of(pool_.row_moves[static_cast<std::size_t>(pool_.waves)], &row_move::relayed_back)) {
       late_ = std::max(late_, 1);
     }
@@ -75,9 +81,14 @@ class gather_lowering {
     emit_node_sums(rounds);
     rounds();
     pool_program result{.direction = pool_.direction, .width = pool_.width, .ranks = {}};
-    for (rank_build& rank : pool_.ranks) {
+    for (std::size_t r = 0; r < pool_.ranks.size(); ++r) {
+      rank_build& rank = pool_.ranks[r];
       rank.out.ops = std::move(rank.steps.ops);
       rank.out.workspace_bytes = rank.memory.bytes();
+      if (pool_.keeps()) {
+        rank.out.kept = pool_.kept[r].regions();
+        rank.out.kept_bytes = pool_.kept[r].bytes();
+      }
       result.ranks.push_back(std::move(rank.out));
     }
     return result;

@@ -18,8 +18,14 @@ inline constexpr std::array partial_sums{tensor::dk, tensor::dv};
 /// The tensors with rows of queries that a tile reads.
 [[nodiscard]] inline std::span<tensor const> row_inputs(pass p) noexcept {
   static constexpr std::array forward{tensor::q};
+  // `fetched_rows` relies on q being first.
   static constexpr std::array backward{tensor::q, tensor::d_o, tensor::lse, tensor::delta};
   return p == pass::backward ? std::span<tensor const>(backward) : std::span<tensor const>(forward);
+}
+/// Those of them that a pass brings to a tile whose rows lie elsewhere, where the forward pass's may be `kept`.
+[[nodiscard]] inline std::span<tensor const> fetched_rows(pass p, bool kept) noexcept {
+  std::span<tensor const> const all = row_inputs(p);
+  return kept && p == pass::backward ? all.subspan(1) : all;
 }
 /// The tensors with rows of queries that a tile writes.
 [[nodiscard]] inline std::span<tensor const> row_outputs(pass p) noexcept {

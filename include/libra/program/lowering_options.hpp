@@ -22,6 +22,9 @@ struct lowering_options {
   /// By how many bytes of a round a rank's network port has to exceed the mean of its node before neighbours carry the
   /// surplus, and by how many all ports of a node have to be relieved before other nodes share what they get from it.
   std::int64_t spread_bytes{std::int64_t{1} << 20};
+  /// Queries, keys and values that the forward pass brings to a tile's rank stay in its workspace, and the backward
+  /// pass brings only gradients and statistics. Both passes must be lowered from the same tiles, with this set alike.
+  bool keep_inputs{false};
   /// Nothing may pass through a rank of another group.
   bool groups_apart{false};
 };

@@ -36,6 +36,15 @@ class memory_plan {
 
   std::size_t add(std::int64_t bytes, std::size_t first, std::size_t last) { return add(bytes, first, last, last); }
 
+  /// Keeps the first `bytes` free of the blocks that are placed. Pre: a multiple of `alignment`.
+  void reserve(std::int64_t bytes) noexcept { bytes_ = reserved_ = bytes; }
+
+  /// Adds a block that lies at `offset` in what is reserved, and returns its number.
+  std::size_t fix(std::int64_t offset) {
+    blocks_.push_back({fixed, offset});
+    return blocks_.size() - 1;
+  }
+
   /// Gives every block its offset.
   void place(op_order const& order) {
     std::vector<std::pair<std::int64_t, std::int64_t>> taken;
@@ -48,7 +57,7 @@ class memory_plan {
         }
       }
       std::ranges::sort(taken);
-      std::int64_t at = 0;
+      std::int64_t at = reserved_;
       for (auto const& [begin, end] : taken) {
         if (at + runs_[r].bytes <= begin) {
           break;
@@ -62,12 +71,16 @@ class memory_plan {
 
   /// Byte offset of a block. Pre: placed.
   [[nodiscard]] std::int64_t offset(std::size_t number) const noexcept {
-    return runs_[blocks_[number].run].offset + blocks_[number].offset;
+    block const& b = blocks_[number];
+    return b.run == fixed ? b.offset : runs_[b.run].offset + b.offset;
   }
   /// Size of the workspace. Pre: placed.
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
 
  private:
+  /// The run of blocks that are not placed.
+  static constexpr std::size_t fixed = static_cast<std::size_t>(-1);
+
   struct run_of_blocks {
     std::size_t first{};
     std::size_t last{};
@@ -84,6 +97,7 @@ class memory_plan {
   };
   std::vector<run_of_blocks> runs_;
   std::vector<block> blocks_;
+  std::int64_t reserved_{};
   std::int64_t bytes_{};
 };
 

@@ -6,6 +6,7 @@
 #include <libra/model/shape.hpp>
 #include <libra/model/work.hpp>
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -234,6 +235,12 @@ struct program {
   std::vector<region_task> dots;
   std::vector<reduce_task> reduces;
   std::vector<location> partials;
+  /// The inputs of tiles that lie in the workspace from the forward pass to the end of the backward pass: forward
+  /// leaves them there, backward begins with them. Equal in both programs of a pair; empty where inputs are brought
+  /// twice.
+  std::vector<region_task> kept;
+  /// The first bytes of the workspace, which hold `kept` and nothing else.
+  std::int64_t kept_bytes{};
   std::int64_t workspace_bytes{};
 
   [[nodiscard]] std::span<transfer const> sends_of(op const& o) const { return slice(sends, o.items); }
@@ -264,5 +271,10 @@ struct pool_program {
 
   friend bool operator==(pool_program const&, pool_program const&) = default;
 };
+
+/// True when some rank's workspace carries inputs from the forward to the backward pass.
+[[nodiscard]] inline bool keeps_inputs(pool_program const& programs) noexcept {
+  return std::ranges::any_of(programs.ranks, [](program const& p) { return !p.kept.empty(); });
+}
 
 }  // namespace libra

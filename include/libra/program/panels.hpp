@@ -28,6 +28,19 @@ struct tile_ref {
   [[nodiscard]] bool local() const noexcept { return rows_home && keys_home; }
 };
 
+/// A tile of a rank, and whether its rows and keys lie there. Pre: `check_tile`.
+[[nodiscard]] inline tile_ref refer(pool_batch const& batch, tile const& t) {
+  row_range const keys = batch.shape.mask.panel(t.q_begin, t.q_end, batch.length(t.segment));
+  auto const held = [&](row_range tokens) {
+    return batch.home_of(t.segment, tokens.begin) == t.rank && batch.one_home(t.segment, tokens);
+  };
+  return {.what = t,
+          .keys = keys,
+          .kv_head = t.head_begin / batch.shape.group(),
+          .rows_home = held({t.q_begin, t.q_end}),
+          .keys_home = held(keys)};
+}
+
 /// A contiguous run of one key/value head's rows of one segment in a rank's workspace.
 struct panel {
   segment_id segment;

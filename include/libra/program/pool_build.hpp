@@ -2,6 +2,7 @@
 
 #include <libra/program/gradients.hpp>
 #include <libra/program/home_tasks.hpp>
+#include <libra/program/kept_inputs.hpp>
 #include <libra/program/key_moves.hpp>
 #include <libra/program/memory_plan.hpp>
 #include <libra/program/ops.hpp>
@@ -12,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -44,12 +46,17 @@ struct pool_build {
   element_bytes width;
   std::int32_t waves{};  ///< that need something; 0 when no rank needs anything
   std::vector<rank_build> ranks{};
+  /// Shape: `[ranks]`; empty where nothing is kept.
+  std::vector<kept_inputs> kept{};
   key_routes keys{};
   gradient_routes gradients{};
   /// Shape: `[waves + 3]`, by the wave of the tile.
   std::vector<std::vector<row_move>> row_moves{};
 
   [[nodiscard]] bool backward() const noexcept { return direction == pass::backward; }
+  [[nodiscard]] bool keeps() const noexcept { return !kept.empty(); }
+  /// The tensors whose rows the pass brings to tiles.
+  [[nodiscard]] std::span<tensor const> fetched() const noexcept { return fetched_rows(direction, keeps()); }
   [[nodiscard]] std::int64_t row_bytes(tensor t) const noexcept { return wire_row_bytes(t, batch.shape, width); }
 
   /// Where row `rows` of a block of tensor `t` begins.

@@ -25,6 +25,26 @@ class region_store {
         programs_(programs),
         ranks_(programs.ranks.size()) {}
 
+  /// Puts a region into a workspace before anything runs.
+  void begin_with(rank_id rank, region_task const& kept) {
+    rank_ = rank;
+    check_kept(kept);
+    tracked_memory::access const before{tracked_memory::written_before, nullptr, 0};
+    at_place(kept.what, kept.at,
+             [&](tracked_memory& memory, std::int64_t address, std::int64_t stride, region const& part) {
+               memory.write(before, address, stride, part, whole_rows(part));
+             });
+  }
+  /// Fails unless a region lies whole in a workspace after everything has finished.
+  void end_with(rank_id rank, region_task const& kept) {
+    rank_ = rank;
+    check_kept(kept);
+    at_place(kept.what, kept.at,
+             [&](tracked_memory& memory, std::int64_t address, std::int64_t stride, region const& part) {
+               static_cast<void>(memory.result(address, stride, part));
+             });
+  }
+
   /// Whose op makes the following accesses.
   void enter(rank_id rank, tracked_memory::access by) {
     rank_ = rank;
@@ -98,7 +118,7 @@ class region_store {
 
   /// One head's rows of a result at home, after everything has finished.
   [[nodiscard]] std::vector<signed_rows> result(rank_id home, std::int64_t local, region const& what) {
-    return ranks_[home.index()].home[{what.what, what.head_begin}].result(local, what);
+    return ranks_[home.index()].home[{what.what, what.head_begin}].result(local, 1, what);
   }
 
  private:
@@ -106,6 +126,16 @@ class region_store {
     tracked_memory workspace;
     std::map<std::pair<tensor, std::int32_t>, tracked_memory> home;  ///< by (tensor, head)
   };
+
+  void check_kept(region_task const& kept) const {
+    tensor const x = kept.what.what;
+    std::int64_t const bytes = programs_.ranks[rank_.index()].kept_bytes;
+    expect(x == tensor::q || x == tensor::k || x == tensor::v, "keeps ", kept.what, ", which is not an input");
+    expect(kept.at.in_workspace(), "keeps ", kept.what, " outside the workspace");
+    check_region(kept.what);
+    expect(kept.at.byte() + kept.what.tokens.size() * stride_of(kept.what) <= bytes, "keeps ", kept.what, " at byte ",
+           kept.at.byte(), ", which ends beyond the ", bytes, " bytes of what is kept");
+  }
 
   [[nodiscard]] bool is_input(tensor t) const noexcept {
     bool const always = t == tensor::q || t == tensor::k || t == tensor::v;

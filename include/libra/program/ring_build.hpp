@@ -1,6 +1,7 @@
 #pragma once
 
 #include <libra/program/home_tasks.hpp>
+#include <libra/program/kept_inputs.hpp>
 #include <libra/program/memory_plan.hpp>
 #include <libra/program/op_list.hpp>
 #include <libra/program/rings.hpp>
@@ -40,6 +41,7 @@ struct ring_rank {
   std::vector<seat> seats;  ///< by ring
   op_list list;
   memory_plan memory;
+  kept_inputs kept;
   program out;
   std::size_t dot{none};
   std::size_t padding{none};
@@ -56,11 +58,12 @@ struct ring_rank {
 /// One pass of a pool while it is lowered to rings.
 class ring_build {
  public:
-  ring_build(pool_batch const& of, std::vector<ring>&& all, pass p, element_bytes const& w)
+  ring_build(pool_batch const& of, std::vector<ring>&& all, pass p, element_bytes const& w, bool keep_inputs = false)
       : batch(of),
         rings(std::move(all)),
         direction(p),
-        width(w) {
+        width(w),
+        keeps(keep_inputs) {
     ranks.resize(static_cast<std::size_t>(batch.ranks()));
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       ranks[r].rank = rank_id(r);
@@ -82,6 +85,7 @@ class ring_build {
   pass direction{};
   element_bytes width;
   std::size_t steps{};  ///< of the largest ring
+  bool keeps{};         ///< queries and own keys and values that forward gathers stay for backward
   bool gathers{};       ///< some member does not hold its rows
   std::vector<ring_rank> ranks;
 
@@ -150,9 +154,13 @@ class ring_build {
                            std::size_t also) {
         return rank.memory.add(of.size() * heads * row_bytes(x), first, last, also == none ? last : also);
       };
+      if (!own.rows_home && keeps) {
+        keep(rank, s);
+      }
       if (!own.rows_home) {
         for (tensor const x : row_inputs(direction)) {
-          s.rows[static_cast<std::size_t>(x)] = add(x, own, g.heads(), rank.fetch[0], rank.attend[end], none);
+          std::size_t& block = s.rows[static_cast<std::size_t>(x)];
+          block = block != none ? block : add(x, own, g.heads(), rank.fetch[0], rank.attend[end], none);
         }
       }
       for (tensor const x : row_outputs(direction)) {
@@ -170,7 +178,7 @@ class ring_build {
         seat::step& step = s.steps[j];
         ring::member const& origin = g.members[g.origin(s.member, j)];
         for (std::size_t x = 0; x < 2; ++x) {
-          if (j > 0 || !own.rows_home) {
+          if ((j > 0 || !own.rows_home) && step.keys[x] == none) {
             step.keys[x] =
                 add(key_inputs[x], origin, 1, rank.fetch[j], rank.attend[j], j < end ? rank.fetch[j + 1] : none);
           }
@@ -216,11 +224,11 @@ class ring_build {
   void gather_rows(round& moved, ring_rank const& rank, ring const& g, seat const& s) const {
     ring::member const& own = g.members[s.member];
     for (std::size_t i = 0; i < own.rows.size() && !own.rows_home; ++i) {
-      for (tensor const x : row_inputs(direction)) {
+      for (tensor const x : fetched_rows(direction, keeps)) {
         move_rows(moved, rank, {x, g.segment, g.head_begin, g.head_end, own.rows[i]}, row_location(rank, g, s, x, i),
                   true);
       }
-      for (std::size_t x = 0; x < 2; ++x) {
+      for (std::size_t x = 0; x < 2 && !(keeps && direction == pass::backward); ++x) {
         move_rows(moved, rank, keys_of(g, key_inputs[x], own.rows[i]), key_location(rank, g, s, 0, x, i), true);
       }
     }
@@ -237,6 +245,25 @@ class ring_build {
   }
 
  private:
+  /// Keeps what a seat gathers in the forward pass: both passes list it alike.
+  void keep(ring_rank& rank, seat& s) const {
+    ring const& g = rings[s.ring];
+    ring::member const& own = g.members[s.member];
+    auto const whole = [&](region what) {
+      std::int64_t const bytes = what.heads() * row_bytes(what.what);
+      std::int64_t const at = rank.kept.take(own.size() * bytes);
+      for (std::size_t i = 0; i < own.rows.size(); ++i) {
+        what.tokens = own.rows[i];
+        rank.kept.put(what, at + own.before(i) * bytes, bytes);
+      }
+      return rank.memory.fix(at);
+    };
+    s.rows[static_cast<std::size_t>(tensor::q)] = whole({tensor::q, g.segment, g.head_begin, g.head_end, {}});
+    for (std::size_t x = 0; x < 2; ++x) {
+      s.steps[0].keys[x] = whole(keys_of(g, key_inputs[x], {}));
+    }
+  }
+
   void move_rows(round& moved, ring_rank const& rank, region const& what, location block, bool from_home) const {
     std::int64_t const bytes = what.heads() * row_bytes(what.what);
     batch.for_each_home(what.segment, what.tokens, [&](rank_id home, row_range tokens, std::int64_t local) {

@@ -25,7 +25,7 @@ namespace libra::detail {
 class ring_lowering {
  public:
   ring_lowering(pool_batch const& batch, std::span<tile const> tiles, pass direction, lowering_options const& options)
-      : build_(batch, form_rings(batch, tiles), direction, options.width),
+      : build_(batch, form_rings(batch, tiles), direction, options.width, options.keep_inputs),
         home_(list_home_tasks(batch, direction)) {
     if (backward()) {
       list_gradient_pieces();
@@ -61,6 +61,8 @@ class ring_lowering {
     for (ring_rank& rank : build_.ranks) {
       rank.out.ops = std::move(rank.list.ops);
       rank.out.workspace_bytes = rank.memory.bytes();
+      rank.out.kept = rank.kept.regions();
+      rank.out.kept_bytes = rank.kept.bytes();
       result.ranks.push_back(std::move(rank.out));
     }
     return result;
@@ -115,6 +117,7 @@ class ring_lowering {
       }
     }
     for (ring_rank& rank : build_.ranks) {
+      rank.memory.reserve(rank.kept.bytes());
       rank.memory.place(op_order(rank.list.ops));
     }
   }

@@ -69,7 +69,7 @@ class round_writer {
     if (inside ? !m.near && !m.relayed_out() : m.near) {
       return;
     }
-    for (tensor const x : row_inputs(pool_.direction)) {
+    for (tensor const x : pool_.fetched()) {
       bool const out = inside && !m.near;
       bool const relayed = m.relayed_out() && !inside;
       moved.move(region_of(m, x), relayed ? m.exit : m.home,

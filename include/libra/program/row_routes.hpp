@@ -42,12 +42,12 @@ struct row_move {
 class row_router {
  public:
   row_router(pool_batch const& batch, node_map const& nodes, std::vector<rank_tiles> const& ranks, pass direction,
-             element_bytes const& width, std::int64_t least_bytes)
+             element_bytes const& width, std::int64_t least_bytes, bool kept = false)
       : batch_(batch),
         nodes_(nodes),
         ranks_(ranks),
         loads_(nodes, least_bytes) {
-    for (tensor const x : row_inputs(direction)) {
+    for (tensor const x : fetched_rows(direction, kept)) {
       row_out_ += wire_row_bytes(x, batch.shape, width);
     }
     for (tensor const x : row_outputs(direction)) {

@@ -101,9 +101,9 @@ class tracked_memory {
   }
 
   /// The parts of a result after everything has finished; fails when some of it is missing.
-  [[nodiscard]] std::vector<signed_rows> result(std::int64_t at, region const& what) {
+  [[nodiscard]] std::vector<signed_rows> result(std::int64_t at, std::int64_t stride, region const& what) {
     std::vector<signed_rows> parts;
-    visit_present(at, 1, what, [&](row_range tokens, cell& c) { parts.push_back({tokens, c.signature}); });
+    visit_present(at, stride, what, [&](row_range tokens, cell& c) { parts.push_back({tokens, c.signature}); });
     return parts;
   }
 

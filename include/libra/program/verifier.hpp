@@ -56,9 +56,14 @@ class interpreter {
         ++rank_;
         ranks_.push_back(load(p));
       }
+      if (backward()) {
+        for_each_kept(&region_store::begin_with);
+      }
       while (step_all()) {
       }
       check_finished();
+      op_ = -1;
+      for_each_kept(&region_store::end_with);
       ledger_.check_rows(batch_, rank_, op_);
       op_ = -1;
       check_results(batch_, programs_.direction, store_, ledger_, rank_);
@@ -340,6 +345,15 @@ class interpreter {
     store_.write(t.what, t.into, sums);
   }
 
+  void for_each_kept(void (region_store::*check)(rank_id, region_task const&)) {
+    for (std::size_t r = 0; r < programs_.ranks.size(); ++r) {
+      rank_ = static_cast<std::int32_t>(r);
+      for (region_task const& kept : programs_.ranks[r].kept) {
+        (store_.*check)(rank_id(r), kept);
+      }
+    }
+  }
+
   // --- at the end --------------------------------------------------------------------------------------------------
 
   void check_finished() {
@@ -370,6 +384,7 @@ class interpreter {
 /// - no transfer leaves the pool, and sends match receives;
 /// - nothing is read before it is written, and no two unordered ops touch the same bytes;
 /// - rows of padding are zero in every result;
+/// - what is kept from the forward to the backward pass is there at the end of both;
 /// - the queues never wait for each other in a cycle, and every access lies in the planned workspace.
 ///
 /// Returns the first op that breaks one of these. Complexity: about O(n log n) in transfers and tiles; for tests, and
@@ -378,12 +393,39 @@ class interpreter {
   return detail::interpreter(batch, programs).run();
 }
 
-/// Errors: `run_error` with the verdict of an invalid program.
-inline void require_valid(pool_batch const& batch, pool_program const& programs) {
-  verdict const v = verify(batch, programs);
+/// Proves the programs of both passes, and that the backward pass begins with what the forward pass leaves in the
+/// workspaces and nothing else.
+[[nodiscard]] inline verdict verify(pool_batch const& batch, pool_program const& forward,
+                                    pool_program const& backward) {
+  verdict v = verify(batch, forward);
+  v = v ? verify(batch, backward) : v;
+  for (std::size_t r = 0; v && r < forward.ranks.size(); ++r) {
+    if (forward.ranks[r].kept != backward.ranks[r].kept) {
+      v = {false, static_cast<std::int32_t>(r), -1,
+           message("backward begins with ", backward.ranks[r].kept.size(), " kept regions, which differ from the ",
+                   forward.ranks[r].kept.size(), " that forward leaves")};
+    }
+  }
+  return v;
+}
+
+namespace detail {
+
+inline void require_true(verdict const& v) {
   if (!v) {
     throw run_error(message("program of rank ", v.rank, ", op ", v.op, ": ", v.what));
   }
+}
+
+}  // namespace detail
+
+/// Errors: `run_error` with the verdict of an invalid program.
+inline void require_valid(pool_batch const& batch, pool_program const& programs) {
+  detail::require_true(verify(batch, programs));
+}
+/// Errors: `run_error` with the verdict of an invalid pair of programs.
+inline void require_valid(pool_batch const& batch, pool_program const& forward, pool_program const& backward) {
+  detail::require_true(verify(batch, forward, backward));
 }
 
 }  // namespace libra

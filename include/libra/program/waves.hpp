@@ -61,12 +61,13 @@ inline constexpr std::int32_t keys_ahead = 2;
 class wave_cutter {
  public:
   wave_cutter(pool_batch const& batch, node_map const& nodes, pass direction, element_bytes const& width,
-              std::int32_t waves)
+              std::int32_t waves, bool kept = false)
       : batch_(batch),
         nodes_(nodes),
         direction_(direction),
         width_(width),
-        waves_(waves) {
+        waves_(waves),
+        kept_(kept) {
     for (std::int32_t w = 0; w < waves; ++w) {
       ends_.push_back(ends_.back() + std::min({2 + w, 1 + waves - w, 4}));
     }
@@ -82,7 +83,7 @@ class wave_cutter {
     std::vector<rank_tiles> ranks(static_cast<std::size_t>(batch_.ranks()));
     count_tiles(tiles);
     for (tile const& t : tiles) {
-      ranks[t.rank.index()].tiles.push_back(refer(t));
+      ranks[t.rank.index()].tiles.push_back(refer(batch_, t));
     }
     for (rank_tiles const& rank : ranks) {
       int128 sum = 0;
@@ -112,18 +113,6 @@ class wave_cutter {
                     static_cast<std::size_t>(t.head_begin / batch_.shape.group())];
   }
 
-  [[nodiscard]] tile_ref refer(tile const& t) const {
-    row_range const keys = batch_.shape.mask.panel(t.q_begin, t.q_end, batch_.length(t.segment));
-    auto const held = [&](row_range tokens) {
-      return batch_.home_of(t.segment, tokens.begin) == t.rank && batch_.one_home(t.segment, tokens);
-    };
-    return {.what = t,
-            .keys = keys,
-            .kv_head = t.head_begin / batch_.shape.group(),
-            .rows_home = held({t.q_begin, t.q_end}),
-            .keys_home = held(keys)};
-  }
-
   /// About the time of a tile: what its rows see, and half a block more for the blocks that they see in part.
   [[nodiscard]] int128 weight(tile const& t) const {
     return (batch_.shape.mask.pairs(t.q_begin, t.q_end, batch_.length(t.segment)) +
@@ -142,7 +131,7 @@ class wave_cutter {
     tile_ref const* before = nullptr;
     for (tile_ref const& t : moved) {
       std::int64_t const rows_heads = (t.what.q_end - t.what.q_begin) * (t.what.head_end - t.what.head_begin);
-      for (tensor const x : row_inputs(direction_)) {
+      for (tensor const x : fetched_rows(direction_, kept_)) {
         rows.in += t.rows_home ? 0 : rows_heads * wire_row_bytes(x, batch_.shape, width_);
       }
       for (tensor const x : row_outputs(direction_)) {
@@ -152,9 +141,9 @@ class wave_cutter {
       keys += same ? std::max<std::int64_t>(0, t.keys.end - before->keys.end) : t.keys.size();
       before = &t;
     }
+    int128 const brought = kept_ && direction_ == pass::backward ? 0 : wire_row_bytes(tensor::k, batch_.shape, width_);
     int128 const sums = direction_ == pass::backward ? wire_row_bytes(tensor::dk, batch_.shape, width_) : 0;
-    return {rows.in / waves_ + int128{2} * keys * wire_row_bytes(tensor::k, batch_.shape, width_),
-            rows.out / waves_ + int128{2} * keys * sums};
+    return {rows.in / waves_ + int128{2} * keys * brought, rows.out / waves_ + int128{2} * keys * sums};
   }
 
   /// Puts a rank's tiles into the order they are computed in, with their waves.
@@ -246,7 +235,7 @@ class wave_cutter {
       std::int64_t const half = (t.what.q_end - t.what.q_begin + 1) / 2;
       for (std::int32_t wave = first; wave <= last; ++wave) {
         auto const until = [&](int128 end) { return wide_share(half, std::clamp<int128>(end - sum, 0, all), all); };
-        add_part(t.what,
+        add_part(t,
                  {static_cast<std::int64_t>(wave == first ? 0 : until(end_of(wave - 1))),
                   static_cast<std::int64_t>(wave == last ? half : until(end_of(wave)))},
                  first == last, wave, out);
@@ -259,18 +248,21 @@ class wave_cutter {
   ///
   /// Under a causal mask that makes waves of equal work also equal in rows. The heads of a segment begin at different
   /// distances, so that a wave's rows come from many homes.
-  void add_part(tile const& t, row_range distance, bool whole, std::int32_t wave, std::vector<tile_ref>& out) const {
+  void add_part(tile_ref const& of, row_range distance, bool whole, std::int32_t wave,
+                std::vector<tile_ref>& out) const {
+    tile const& t = of.what;
     if (whole) {
-      add(t, wave, out);
+      add(of, t, wave, out);
       return;
     }
     std::int64_t const half = (t.q_end - t.q_begin + 1) / 2;
     std::int64_t const shift = half * (t.head_begin / batch_.shape.group()) / batch_.shape.kv_heads;
     row_range const shifted{distance.begin + shift, distance.end + shift};
-    add_ends(t, {std::min(shifted.begin, half), std::min(shifted.end, half)}, wave, out);
-    add_ends(t, {std::max(shifted.begin, half) - half, std::max(shifted.end, half) - half}, wave, out);
+    add_ends(of, {std::min(shifted.begin, half), std::min(shifted.end, half)}, wave, out);
+    add_ends(of, {std::max(shifted.begin, half) - half, std::max(shifted.end, half) - half}, wave, out);
   }
-  void add_ends(tile const& t, row_range distance, std::int32_t wave, std::vector<tile_ref>& out) const {
+  void add_ends(tile_ref const& of, row_range distance, std::int32_t wave, std::vector<tile_ref>& out) const {
+    tile const& t = of.what;
     auto const aligned = [&](std::int64_t row) { return row / key_block * key_block; };
     std::int64_t const half = (t.q_end - t.q_begin + 1) / 2;
     std::int64_t const middle = t.q_begin + half;
@@ -290,14 +282,19 @@ class wave_cutter {
     }
     for (tile const& part : {first, second}) {
       if (part.q_begin < part.q_end) {
-        add(part, wave, out);
+        add(of, part, wave, out);
       }
     }
   }
 
-  void add(tile const& t, std::int32_t wave, std::vector<tile_ref>& out) const {
-    out.push_back(refer(t));
+  void add(tile_ref const& of, tile const& part, std::int32_t wave, std::vector<tile_ref>& out) const {
+    out.push_back(refer(batch_, part));
     out.back().wave = wave;
+    if (kept_) {
+      // The passes cut a tile differently, and what is kept of it is the same for both.
+      out.back().rows_home = of.rows_home;
+      out.back().keys_home = of.keys_home;
+    }
   }
 
   /// Segments with many rows for their work into the middle, where their bytes hide best; of each, one key/value head
@@ -357,6 +354,7 @@ class wave_cutter {
   pass direction_;
   element_bytes width_;
   std::int32_t waves_;
+  bool kept_;
   /// Shape: `[waves + 1]`. How the waves grow and shrink: what travels before the first and after the last is hidden by
   /// little, so these are half as long as those in the middle, which saves launches.
   std::vector<std::int64_t> ends_{0};

@@ -18,6 +18,9 @@ class block_planner {
   /// Pre: the skeletons and the routes are there.
   void operator()() {
     for (rank_build& rank : pool_.ranks) {
+      if (pool_.keeps()) {
+        rank.memory.reserve(kept_of(rank).bytes());
+      }
       add_panels(rank);
       add_rows(rank);
       add_gradients(rank);
@@ -37,12 +40,21 @@ class block_planner {
   }
 
  private:
+  [[nodiscard]] kept_inputs const& kept_of(rank_build const& rank) const {
+    return pool_.kept[static_cast<std::size_t>(&rank - pool_.ranks.data())];
+  }
   [[nodiscard]] static std::size_t op(std::vector<std::size_t> const& by_wave, std::int32_t w) {
     return by_wave[static_cast<std::size_t>(w)];
   }
 
   void add_panels(rank_build& rank) {
     for (panel& p : rank.work.inputs) {
+      if (pool_.keeps()) {
+        for (std::size_t i = 0; i < 2; ++i) {
+          p.blocks[i] = rank.memory.fix(kept_of(rank).offset(key_inputs[i], p.segment, p.kv_head, p.keys.begin));
+        }
+        continue;
+      }
       std::size_t const last = op(rank.steps.attend, p.last_wave);
       std::size_t const passing = p.last_round > 0 ? op(rank.steps.fetch, p.last_round) : last;
       for (std::size_t i = 0; i < 2; ++i) {
@@ -61,8 +73,12 @@ class block_planner {
       std::int64_t const rows = (t.what.q_end - t.what.q_begin) * (t.what.head_end - t.what.head_begin);
       std::size_t const fetch = rank.steps.fetch_from(near_round(t.wave));
       std::size_t const attend = op(rank.steps.attend, t.wave);
-      for (tensor const x : row_inputs(pool_.direction)) {
+      for (tensor const x : pool_.fetched()) {
         rank.blocks[i][static_cast<std::size_t>(x)] = rank.memory.add(rows * pool_.row_bytes(x), fetch, attend);
+      }
+      if (pool_.keeps()) {
+        rank.blocks[i][static_cast<std::size_t>(tensor::q)] =
+            rank.memory.fix(kept_of(rank).offset(tensor::q, t.what.segment, t.what.head_begin, t.what.q_begin));
       }
       for (tensor const x : row_outputs(pool_.direction)) {
         rank.blocks[i][static_cast<std::size_t>(x)] =
@@ -79,7 +95,7 @@ class block_planner {
         std::int64_t const rows = m.tokens.size() * (t.head_end - t.head_begin);
         if (m.relayed_out()) {
           rank_build& exit = pool_.ranks[m.exit.index()];
-          for (tensor const x : row_inputs(pool_.direction)) {
+          for (tensor const x : pool_.fetched()) {
             m.blocks[static_cast<std::size_t>(x)] = exit.memory.add(
                 rows * pool_.row_bytes(x), op(exit.steps.fetch, near_round(w)), op(exit.steps.fetch, network_round(w)));
           }

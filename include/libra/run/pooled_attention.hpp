@@ -80,6 +80,10 @@ class rank_executor<Backend> : public Backend::executor {
 /// holds outside attention and gets back the same rows' results; which rank computed them is the plan's affair. Rows of
 /// padding come out as zeros.
 ///
+/// Where the plan keeps inputs (`plan_options::keep_inputs`), a backward call uses what the operator's last forward
+/// call left in its workspace: one operator per forward call whose backward call is still to come, as many as a stage
+/// has layers.
+///
 /// The first call compares the ranks' plans; it and the constructor allocate, later calls with the same plan do not.
 /// Errors: a rank that throws makes the other ranks of the pool throw `run_error` with its message; the transport is of
 /// no use afterwards. Determinism: the same plan and backend give the same bits.
@@ -99,7 +103,8 @@ class pooled_attention {
         forward_(parts, *plan_, pass::forward),
         backward_(parts, *plan_, pass::backward),
         workspace_(parts.kernel().allocate(workspace_bytes())),
-        delta_(parts.kernel().allocate(delta_bytes())) {
+        delta_(parts.kernel().allocate(delta_bytes())),
+        keeps_(keeps_inputs(plan_->backward)) {
   } catch (std::exception const& e) {
     // The other ranks may be on their way to an exchange with this one.
     parts.transport().abort(e.what());
@@ -130,11 +135,14 @@ class pooled_attention {
       output(at, tensor::o, t.o);
       output(at, tensor::lse, t.lse);
       agree_once();
+      kept_ = false;
       forward_.run(parts_->transport(), parts_->kernel(), at, observer);
+      kept_ = true;
     });
   }
 
-  /// Computes `dq`, `dk` and `dv`. Errors: as `forward`.
+  /// Computes `dq`, `dk` and `dv`. Errors: as `forward`; `input_error` when the plan keeps inputs and no forward call
+  /// left any.
   template <op_observer Observer = no_observer>
   void backward(backward_tensors<element> const& t, Observer&& observer = {}) {
     guarded([&] {
@@ -149,6 +157,8 @@ class pooled_attention {
       output(at, tensor::dk, t.dk);
       output(at, tensor::dv, t.dv);
       at.output(tensor::delta, delta_.data());
+      require(!keeps_ || kept_,
+              "backward begins with the inputs that forward keeps, and no forward call came before it");
       agree_once();
       backward_.run(parts_->transport(), parts_->kernel(), at, observer);
     });
@@ -235,6 +245,8 @@ class pooled_attention {
   detail::rank_executor<Backend> backward_;
   typename kernel::memory workspace_;
   typename kernel::memory delta_;
+  bool keeps_{};
+  bool kept_{};
   bool agreed_{};
 };
 
