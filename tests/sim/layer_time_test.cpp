@@ -1,3 +1,5 @@
+#include "support/random_cases.hpp"
+
 #include <libra/sim/layer_time.hpp>
 
 #include <libra/dispatch/ulysses.hpp>
@@ -66,4 +68,21 @@ TEST_CASE("a planned pool's layer takes what the engine says of its programs") {
   CHECK(times[0].ranks_per_exchange == 4);
   CHECK(times[0].busy_ps[0] < times[0].busy_ps[1]);
   CHECK(times[0].busy_ps[0] <= times[0].attention.forward + times[0].attention.backward);
+}
+
+TEST_CASE("no pool takes less than its segments uncut and spread evenly, whatever the policies") {
+  libra::sim::engine clock;
+  libra::sim::kernel_time const time(libra::h100_sxm.attention);
+  for (std::uint64_t seed = 100; seed < 300; ++seed) {
+    libra::test::planning_case const c = libra::test::random_case(seed, {.tokens = 1500});
+    INFO(c.describe());
+    libra::batch_plan const plan = c.plan();
+    libra::pool_plan const pool = c.make_scheduler().plan_pool(plan, libra::micro_step_id(0), libra::pool_id(0));
+    layer_time const least =
+        libra::sim::least_layer_time(plan, libra::micro_step_id(0), libra::pool_id(0), libra::h100_sxm);
+    layer_time const took = libra::sim::time_layer(clock, pool, libra::h100_sxm, time);
+    REQUIRE(least.attention.forward > 0);
+    REQUIRE(least.attention.forward <= took.attention.forward);
+    REQUIRE(least.attention.backward <= took.attention.backward);
+  }
 }

@@ -29,9 +29,10 @@ std::string lengths() {
   return text;
 }
 
-json simulate(words const& options, std::string const& dp = "4") {
+json simulate(words const& options, std::string const& dp = "4", std::string const& window = "16K",
+              std::string const& cp = "4") {
   command_result const result = run_libra(
-      words{"simulate", "-", "--window", "16K", "--dp", dp, "--cp", "4", "--pool", "2", "--json", "-"} + options,
+      words{"simulate", "-", "--window", window, "--dp", dp, "--cp", cp, "--pool", "2", "--json", "-"} + options,
       lengths());
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);
@@ -66,10 +67,13 @@ TEST_CASE("all systems, with the contract's keys and figures that fit together")
 }
 
 TEST_CASE("a pool stays as wide as it is when the job grows; the global pool does not") {
-  json const run = simulate({"--systems", "global_pool,pooled", "--micro-steps", "1"}, "8");
-  CHECK(run.at("systems").at(0).at("max_ranks_per_exchange") == 32);
-  CHECK(run.at("systems").at(1).at("max_ranks_per_exchange") == 8);
-  CHECK(run.at("systems").at(1).at("speedup_over_ulysses").is_null());
+  for (int const dp : {8, 32, 128}) {
+    json const run = simulate({"--systems", "global_pool,pooled", "--micro-steps", "1"}, std::to_string(dp), "2K", "2");
+    CAPTURE(dp);
+    CHECK(run.at("systems").at(0).at("max_ranks_per_exchange") == 2 * dp);
+    CHECK(run.at("systems").at(1).at("max_ranks_per_exchange") == 4);
+    CHECK(run.at("systems").at(1).at("speedup_over_ulysses").is_null());
+  }
 }
 
 TEST_CASE("pipeline stages add bubbles, recomputing adds attention") {

@@ -5,6 +5,7 @@
 #include "systems.hpp"
 #include "text.hpp"
 #include "values.hpp"
+#include "workspace_limit.hpp"
 
 #include <libra/core/error.hpp>
 #include <libra/io/advise_report.hpp>
@@ -36,30 +37,16 @@ std::vector<std::int32_t> pool_sizes(layout const& l) {
   return sizes;
 }
 
-/// One pool size at the fastest of its settings, or nothing where none fits into the workspace.
-std::optional<advised_pool> try_pool(prepared_plan const& prepared, std::int32_t pool, sim::step_options const& step,
-                                     std::optional<workspace_error>& least) {
+/// One pool size at the fastest of its settings. Errors: `workspace_error` where none fits into the workspace.
+advised_pool try_pool(prepared_plan const& prepared, std::int32_t pool, sim::step_options const& step) {
   configuration config = prepared.config;
   config.layout.pool = pool;
-  packing const packed = pack_for(prepared.docs, config, sharding::contiguous);
   advised_pool best{.pool = pool};
-  for (system_setting setting : settings_of("pooled", config)) {
-    setting.what = fmt::format("pools of {}, {}", pool, setting.what);
-    std::optional<simulation> const run = simulate_within_limit(prepared.docs, packed, setting, least);
-    if (!run) {
-      continue;
-    }
-    sim::step_timing const timing = run->step(step);
-    if (best.step_seconds > 0 && timing.step_seconds >= best.step_seconds) {
-      continue;
-    }
-    best.step_seconds = timing.step_seconds;
-    best.attention_over_bound = timing.attention_seconds / run->bound(step).attention_seconds;
-    best.placed_over_mean = run->batch().certificate.placed_over_mean();
-  }
-  if (best.step_seconds == 0) {
-    return std::nullopt;
-  }
+  simulation const run = fastest_of(prepared.docs, config, settings_of("pooled", config), step);
+  sim::step_timing const timing = run.step();
+  best.step_seconds = timing.step_seconds;
+  best.attention_over_bound = timing.attention_seconds / run.bound().attention_seconds;
+  best.placed_over_mean = run.batch().certificate.placed_over_mean();
   std::vector<int128> work;
   for (sequence_id const s : prepared.batch.placement.at) {
     work.push_back(prepared.batch.work[s.index()].total());
@@ -100,8 +87,10 @@ outcome advise_command::run() const {
   advise_report report;
   std::optional<workspace_error> least;
   for (std::int32_t const pool : pool_sizes(plan.config.layout)) {
-    if (std::optional<advised_pool> const tried = try_pool(plan, pool, step, least)) {
-      report.pools.push_back(*tried);
+    try {
+      report.pools.push_back(try_pool(plan, pool, step));
+    } catch (workspace_error const& e) {
+      keep_smaller_need(least, e);
     }
   }
   if (report.pools.empty()) {

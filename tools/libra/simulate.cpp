@@ -40,27 +40,15 @@ simulated simulate(prepared_plan const& prepared, simulate_configuration const& 
   simulated result;
   std::optional<workspace_error> refused;
   for (std::string_view const system : chosen.systems) {
-    simulated_system best;
-    trace_process trace;
-    std::optional<workspace_error> least;
-    for (system_setting const& setting : settings_of(system, prepared.config)) {
-      std::optional<simulation> run = simulate_within_limit(
-          prepared.docs, pack_for(prepared.docs, prepared.config, setting.config.planning.home), setting, least);
-      if (!run) {
-        continue;
-      }
-      sim::step_timing const timing = run->step(chosen.step);
-      if (best.system.empty() || timing.step_seconds < best.timing.step_seconds) {
-        best = {.system = std::string(system), .setting = setting.what, .timing = timing};
-        result.report.bound = run->bound(chosen.step);
-        if (traced) trace = run->trace(system);
-      }
+    try {
+      simulation run = fastest_of(prepared.docs, prepared.config, settings_of(system, prepared.config), chosen.step);
+      result.report.systems.push_back(
+          {.system = std::string(system), .setting = std::string(run.setting()), .timing = run.step()});
+      result.report.bound = run.bound();
+      if (traced) result.traces.push_back(run.trace(system));
+    } catch (workspace_error const& e) {
+      keep_larger_need(refused, e, system);
     }
-    if (best.system.empty()) {
-      keep_larger_need(refused, *least, system);
-    }
-    result.report.systems.push_back(std::move(best));
-    if (traced) result.traces.push_back(std::move(trace));
   }
   if (refused) {
     throw *refused;

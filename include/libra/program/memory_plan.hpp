@@ -23,14 +23,20 @@ class memory_plan {
   /// Adds a block and returns its number. Pre: `first` and `last` index the ops given to `place`, `first <= last`; so
   /// does `also_last`, the last user on another queue, where there are two.
   std::size_t add(std::int64_t bytes, std::size_t first, std::size_t last, std::size_t also_last) {
-    auto run = std::ranges::find_if(
-        runs_, [&](run_of_blocks const& r) { return r.first == first && r.last == last && r.also_last == also_last; });
-    if (run == runs_.end()) {
-      runs_.push_back({first, last, also_last, 0, 0});
-      run = runs_.end() - 1;
+    if (first >= begun_by_.size()) {
+      begun_by_.resize(first + 1);
     }
-    blocks_.push_back({static_cast<std::size_t>(run - runs_.begin()), run->bytes});
-    run->bytes += (bytes + alignment - 1) / alignment * alignment;
+    std::vector<std::size_t>& alike = begun_by_[first];
+    auto const found = std::ranges::find_if(
+        alike, [&](std::size_t r) { return runs_[r].last == last && runs_[r].also_last == also_last; });
+    std::size_t const number = found != alike.end() ? *found : runs_.size();
+    if (found == alike.end()) {
+      alike.push_back(number);
+      runs_.push_back({first, last, also_last, 0, 0});
+    }
+    run_of_blocks& run = runs_[number];
+    blocks_.push_back({number, run.bytes});
+    run.bytes += (bytes + alignment - 1) / alignment * alignment;
     return blocks_.size() - 1;
   }
 
@@ -96,6 +102,8 @@ class memory_plan {
     std::int64_t offset{};
   };
   std::vector<run_of_blocks> runs_;
+  /// Shape: `[ops]`. The runs that an op begins.
+  std::vector<std::vector<std::size_t>> begun_by_;
   std::vector<block> blocks_;
   std::int64_t reserved_{};
   std::int64_t bytes_{};

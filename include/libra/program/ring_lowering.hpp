@@ -26,7 +26,8 @@ class ring_lowering {
  public:
   ring_lowering(pool_batch const& batch, std::span<tile const> tiles, pass direction, lowering_options const& options)
       : build_(batch, form_rings(batch, tiles), direction, options.width, options.keep_inputs),
-        home_(list_home_tasks(batch, direction)) {
+        home_(list_home_tasks(batch, direction)),
+        moved_(build_.ranks.size()) {
     if (backward()) {
       list_gradient_pieces();
     }
@@ -40,12 +41,16 @@ class ring_lowering {
     for (std::size_t r = 0; r < build_.ranks.size(); ++r) {
       emit_home(r);
     }
-    for (std::size_t j = 0; j < build_.steps; ++j) {
-      for (std::size_t r = 0; r < build_.ranks.size(); ++r) {
+    // A rank's seats are many: what needs no other rank is listed while they are at hand.
+    for (std::size_t r = 0; r < build_.ranks.size(); ++r) {
+      reserve(build_.ranks[r]);
+      for (std::size_t j = 0; j < build_.steps; ++j) {
         emit_clears(r, j);
         emit_tiles(r, j);
         emit_sums(r, j);
       }
+    }
+    for (std::size_t j = 0; j < build_.steps; ++j) {
       emit_fetch(j);
     }
     for (std::size_t r = 0; r < build_.ranks.size(); ++r) {
@@ -70,6 +75,22 @@ class ring_lowering {
 
  private:
   [[nodiscard]] bool backward() const noexcept { return build_.direction == pass::backward; }
+
+  /// Makes room for what a rank's seats list. Under a causal mask, of two runs of rows and two of keys two pairs see
+  /// each other in each step, three in the first.
+  void reserve(ring_rank& rank) const {
+    std::size_t steps = 0;
+    for (seat const& s : rank.seats) {
+      steps += s.steps.size();
+    }
+    program& out = rank.out;
+    out.tiles.reserve(2 * steps + rank.seats.size());
+    if (backward()) {
+      out.clears.reserve(out.clears.size() + 4 * steps);
+      out.reduces.reserve(4 * steps);
+      out.partials.reserve(8 * steps);
+    }
+  }
 
   /// The holder of a ring's complete key gradients of member `o` is the last to work on them: the one before `o`.
   void list_gradient_pieces() {
@@ -251,7 +272,7 @@ class ring_lowering {
     if (build_.ranks.front().fetch[j] == none) {
       return;
     }
-    round moved(build_.ranks.size());
+    round& moved = moved_;
     for (ring_rank& rank : build_.ranks) {
       build_.for_each_seat(rank, j, [&](ring const& g, seat const& s, ring::member const& origin) {
         if (j == 0) {
@@ -278,7 +299,7 @@ class ring_lowering {
     if (build_.ranks.front().deliver[j] == none) {
       return;
     }
-    round moved(build_.ranks.size());
+    round& moved = moved_;
     for (ring_rank& rank : build_.ranks) {
       build_.for_each_seat(rank, j, [&](ring const& g, seat const& s, ring::member const& origin) {
         if (backward() && j + 1 < g.members.size()) {
@@ -360,6 +381,7 @@ class ring_lowering {
 
   ring_build build_;
   home_tasks home_;
+  round moved_;  ///< one for all rounds, to keep its capacity
   /// Shape: `[ranks]`, by home; empty in the forward pass.
   std::vector<std::vector<gradient_piece>> gradients_;
 };

@@ -8,7 +8,8 @@
 
 namespace libra::detail {
 
-/// Lists every transfer of one exchange at both of its ends, then closes the op's slices.
+/// Lists every transfer of one exchange at both of its ends, then closes the op's slices. Once closed on all ranks it
+/// may list the next exchange.
 class round {
  public:
   explicit round(std::size_t ranks) : sends_(ranks), receives_(ranks) {}
@@ -20,6 +21,8 @@ class round {
   void close(std::size_t r, op& o, program& out) {
     o.items = append(out.sends, sends_[r]);
     o.receives = append(out.receives, receives_[r]);
+    sends_[r].clear();
+    receives_[r].clear();
   }
 
  private:

@@ -15,7 +15,7 @@ namespace libra::detail {
 /// Writes the exchanges of a pass, round by round. Pre: memory is planned.
 class round_writer {
  public:
-  explicit round_writer(pool_build& pool) : pool_(pool) {}
+  explicit round_writer(pool_build& pool) : pool_(pool), moved_(pool.ranks.size()) {}
 
   void operator()() {
     std::size_t next = 0;
@@ -49,7 +49,7 @@ class round_writer {
   // --- inputs ------------------------------------------------------------------------------------------------------
 
   void fetch(std::int32_t f, std::size_t& next) {
-    round moved(pool_.ranks.size());
+    round& moved = moved_;
     for (std::int32_t wave = std::max(1, f); wave <= std::min(wave_of_round(f), pool_.waves); ++wave) {
       if (f != near_round(wave) && f != network_round(wave)) {
         continue;
@@ -118,7 +118,7 @@ class round_writer {
   // --- results -----------------------------------------------------------------------------------------------------
 
   void deliver(std::int32_t d) {
-    round moved(pool_.ranks.size());
+    round& moved = moved_;
     for (row_move const& m : pool_.row_moves[static_cast<std::size_t>(d - 1)]) {
       if (m.relayed_back()) {
         for (tensor const x : row_outputs(pool_.direction)) {
@@ -209,6 +209,7 @@ class round_writer {
 
  private:
   pool_build& pool_;
+  round moved_;  ///< one for all rounds, to keep its capacity
   std::vector<node_sum const*> sums_;
   std::vector<std::pair<rank_id, gradient_piece const*>> pieces_;
   std::size_t next_sum_{};

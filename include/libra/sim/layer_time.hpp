@@ -1,5 +1,8 @@
 #pragma once
 
+#include <libra/core/checked.hpp>
+#include <libra/core/wide.hpp>
+#include <libra/cost/roofline.hpp>
 #include <libra/model/machine.hpp>
 #include <libra/model/work.hpp>
 #include <libra/plan/plan.hpp>
@@ -55,6 +58,28 @@ template <tile_time Time>
   pool_timing const forward = clock.run(plan.batch, plan.forward, rates, time);
   pool_timing const backward = clock.run(plan.batch, plan.backward, rates, time);
   return join_passes(forward, backward, plan.dispatch.ranks_per_exchange);
+}
+
+/// What no dispatch and no exchange can beat: a pool's segments as uncut tiles, spread evenly over its ranks.
+///
+/// Only `attention` and `ranks_per_exchange`, which is 0, are of use. Pre: the machine's rates are those that the pool
+/// is timed with. Errors: `range_error` beyond the integers. Complexity: linear in the pool's segments.
+[[nodiscard]] inline layer_time least_layer_time(batch_plan const& plan, micro_step_id m, pool_id g,
+                                                 machine const& rates) {
+  roofline const cost(rates.attention);
+  attention_shape const& shape = plan.options.shape;
+  wide_work sum;
+  for (sequence_id const s : plan.placement.pool(m, g, plan.pools)) {
+    for (segment const& piece : plan.packing.sequences[s.index()]) {
+      sum += scaled(cost(tile_shape{0, piece.length, piece.length, shape.group(), shape.head_dim, shape.mask}),
+                    shape.kv_heads);
+    }
+  }
+  int128 const ranks = int128{plan.pools.slots(g)} * plan.layout.cp;
+  layer_time least;
+  least.attention = {checked_int64(sum.forward / ranks, "a pool's picoseconds"),
+                     checked_int64(sum.backward / ranks, "a pool's picoseconds")};
+  return least;
 }
 
 /// Times every pool of every micro-step through `time_pool(micro_step_id, pool_id)`, which may plan and simulate the
