@@ -30,7 +30,7 @@ pool_program kept_program(pass p, std::int32_t waves = 1) {
 }
 
 /// Bytes of one row of one head, in bf16 with 16 channels.
-constexpr std::int64_t row = 32;
+constexpr std::int64_t row_bytes = 32;
 
 TEST_CASE("by hand: what each rank keeps") {
   auto const kept = libra::detail::list_kept_inputs(libra::test::hand_pool(), libra::test::hand_tiles(), {});
@@ -39,19 +39,19 @@ TEST_CASE("by hand: what each rank keeps") {
   REQUIRE(kept[0].regions().size() == 3);
   CHECK(kept[0].regions()[0] == region_task{{tensor::q, segment_id(2), 2, 4, {0, 60}}, location::workspace(0)});
   CHECK(kept[0].regions()[1] ==
-        region_task{{tensor::k, segment_id(2), 1, 2, {0, 60}}, location::workspace(2 * 60 * row)});
+        region_task{{tensor::k, segment_id(2), 1, 2, {0, 60}}, location::workspace(2 * 60 * row_bytes)});
   CHECK(kept[0].regions()[2].what.what == tensor::v);
-  CHECK(kept[0].bytes() == 4 * 60 * row);
-  CHECK(kept[0].offset(tensor::q, segment_id(2), 2, 10) == 10 * 2 * row);
-  CHECK(kept[0].offset(tensor::k, segment_id(2), 1, 10) == (2 * 60 + 10) * row);
+  CHECK(kept[0].bytes() == 4 * 60 * row_bytes);
+  CHECK(kept[0].offset(tensor::q, segment_id(2), 2, 10) == 10 * 2 * row_bytes);
+  CHECK(kept[0].offset(tensor::k, segment_id(2), 1, 10) == (2 * 60 + 10) * row_bytes);
   // Rank 1 has its rows and lacks keys [0, 128) of either head: the panels hold all that the rows see.
   REQUIRE(kept[1].regions().size() == 4);
   CHECK(std::ranges::none_of(kept[1].regions(), [](region_task const& t) { return t.what.what == tensor::q; }));
-  CHECK(kept[1].bytes() == 4 * 192 * row);
+  CHECK(kept[1].bytes() == 4 * 192 * row_bytes);
   // Rank 2 lacks half of segment 2's rows, and with them their keys.
-  CHECK(kept[2].bytes() == (2 + 2) * 60 * row);
+  CHECK(kept[2].bytes() == (2 + 2) * 60 * row_bytes);
   // Rank 3 lacks everything.
-  CHECK(kept[3].bytes() == 2 * 2 * 64 * row + 4 * 256 * row);
+  CHECK(kept[3].bytes() == 2 * 2 * 64 * row_bytes + 4 * 256 * row_bytes);
 }
 
 TEST_CASE("regions are aligned, and found by tensor, segment, head and token") {

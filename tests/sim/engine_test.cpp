@@ -1,6 +1,9 @@
 #include <libra/sim/engine.hpp>
 
 #include <libra/core/error.hpp>
+#include <libra/cost/pair_count.hpp>
+#include <libra/dispatch/ulysses.hpp>
+#include <libra/program/lowering.hpp>
 
 #include <sim/hand_written.hpp>
 
@@ -108,6 +111,35 @@ TEST_CASE("a balanced all-to-all takes the bytes of one port") {
       all.exchange(r, queue::fetch, 0, peers, peers);
     }
     CHECK(run(all).makespan_ps == 700 + (n - 1) * 1000);
+  }
+}
+
+TEST_CASE("Ulysses over a sequence that fills its ranks: rows in, computing, rows out") {
+  for (std::int32_t const n : {2, 4, 8}) {
+    std::int64_t const rows = 256;
+    std::int64_t const length = rows * n;
+    libra::pool_batch const batch{.shape = {.q_heads = n, .kv_heads = n, .head_dim = 16, .mask = {}},
+                                  .home = {.window_tokens = length, .cp = n},
+                                  .slots = 1,
+                                  .segments = {{{libra::document_id(0), 0, length}, {}, libra::slot_id(0), 0}}};
+    auto const dispatch = libra::ulysses{}(batch, libra::pair_count{}, {});
+    // One byte takes one picosecond; a rank exchanges one head of its rows with each other rank.
+    std::int64_t const channels = 16 * 2;
+    auto const took = [&](libra::pass p, bool kept) {
+      libra::pool_program const programs =
+          libra::lower(batch, dispatch.of(p), p, {.width = {}, .waves = 1, .ranks_per_node = 8, .keep_inputs = kept});
+      engine e;
+      return e.run(batch, programs, plain_machine(), row_time{}).makespan_ps;
+    };
+    std::int64_t const others = (n - 1) * rows;
+    std::int64_t const in = others * 3 * channels;
+    std::int64_t const out = others * (channels + 4);
+    CHECK(took(libra::pass::forward, false) == 700 + in + length + 700 + out);
+    // Backward: q, k, v, d_o, lse and delta in, unless the first three are there; dq, and fp32 dk and dv out.
+    std::int64_t const gradients = others * (channels + 8);
+    std::int64_t const sums = others * (channels + 2 * 2 * channels);
+    CHECK(took(libra::pass::backward, false) == 700 + in + gradients + length + 700 + sums);
+    CHECK(took(libra::pass::backward, true) == 700 + gradients + length + 700 + sums);
   }
 }
 

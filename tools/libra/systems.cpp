@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace libra::tools {
 namespace {
@@ -38,6 +40,36 @@ std::vector<system_setting> each_wave(configuration const& base) {
   return settings;
 }
 
+/// The settings, and each once more as `change` makes it.
+template <class Change>
+std::vector<system_setting> with_and_without(std::vector<system_setting> settings, std::string_view what,
+                                             Change change) {
+  std::size_t const plain = settings.size();
+  for (std::size_t i = 0; i < plain; ++i) {
+    settings.push_back(settings[i]);
+    settings.back().what += what;
+    change(settings.back().config.planning);
+  }
+  return settings;
+}
+
+/// Trainers that spread heads keep what arrives for the backward pass.
+std::vector<system_setting> kept_or_not(std::vector<system_setting> settings, configuration const& base) {
+  return base.planning.keep_inputs
+             ? settings
+             : with_and_without(std::move(settings), ", inputs kept", [](plan_options& o) { o.keep_inputs = true; });
+}
+
+/// Spreading heads over a group: kept inputs or not, and, where a group spans nodes, keys passed on inside or not.
+std::vector<system_setting> each_exchange(configuration const& base) {
+  std::vector<system_setting> settings = kept_or_not(each_wave(base), base);
+  std::int32_t const node = base.planning.links.ranks_per_node;
+  bool const spans_nodes = node % base.layout.cp != 0;
+  return spans_nodes
+             ? with_and_without(std::move(settings), ", not passed on", [](plan_options& o) { o.relay = false; })
+             : settings;
+}
+
 }  // namespace
 
 std::vector<system_description> systems() { return {all.begin(), all.end()}; }
@@ -51,8 +83,8 @@ std::vector<std::string_view> system_names() {
 }
 
 std::vector<system_setting> settings_of(std::string_view system, configuration const& base) {
-  if (system == "ulysses") return each_wave(with(base, "as_packed", "ulysses", 1));
-  if (system == "ulysses_aligned") return each_wave(with(base, "variance_reduced", "ulysses", 1));
+  if (system == "ulysses") return each_exchange(with(base, "as_packed", "ulysses", 1));
+  if (system == "ulysses_aligned") return each_exchange(with(base, "variance_reduced", "ulysses", 1));
   if (system == "global_pool") return each_wave(with(base, "as_packed", "pooled", base.layout.dp));
   if (system == "pooled") return each_wave(with(base, base.policies.placer, "pooled", base.layout.pool));
   if (system == "zigzag_ring") {
@@ -76,7 +108,7 @@ std::vector<system_setting> settings_of(std::string_view system, configuration c
   if (settings.empty()) {
     heads_over(1);
   }
-  return settings;
+  return kept_or_not(std::move(settings), base);
 }
 
 }  // namespace libra::tools
