@@ -4,6 +4,7 @@
 #include <libra/core/wide.hpp>
 #include <libra/cost/roofline.hpp>
 #include <libra/model/machine.hpp>
+#include <libra/model/speeds.hpp>
 #include <libra/model/work.hpp>
 #include <libra/plan/plan.hpp>
 #include <libra/sim/engine.hpp>
@@ -15,6 +16,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace libra::sim {
@@ -60,7 +62,8 @@ template <tile_time Time>
   return join_passes(forward, backward, plan.dispatch.ranks_per_exchange);
 }
 
-/// What no dispatch and no exchange can beat: a pool's segments as uncut tiles, spread evenly over its ranks.
+/// What no dispatch and no exchange can beat: a pool's segments as uncut tiles, spread over its ranks in
+/// proportion to their speeds.
 ///
 /// Only `attention` and `ranks_per_exchange`, which is 0, are of use. Pre: the machine's rates are those that the pool
 /// is timed with. Errors: `range_error` beyond the integers. Complexity: linear in the pool's segments.
@@ -75,10 +78,16 @@ template <tile_time Time>
                     shape.kv_heads);
     }
   }
-  int128 const ranks = int128{plan.pools.slots(g)} * plan.layout.cp;
+  auto const ranks = static_cast<std::size_t>(std::int64_t{plan.pools.slots(g)} * plan.layout.cp);
+  auto const first = static_cast<std::size_t>(std::int64_t{plan.pools.first_slot(g)} * plan.layout.cp);
+  std::span<std::int32_t const> const all = plan.options.speeds_permille;
+  std::int64_t const speed =
+      sum_of_speeds(all.empty() ? all : all.subspan(first, ranks), static_cast<std::int64_t>(ranks));
+  auto const least_ps = [&](int128 work_ps) {
+    return checked_int64(checked_mul(work_ps, unit_speed_permille) / speed, "a pool's picoseconds");
+  };
   layer_time least;
-  least.attention = {checked_int64(sum.forward / ranks, "a pool's picoseconds"),
-                     checked_int64(sum.backward / ranks, "a pool's picoseconds")};
+  least.attention = {least_ps(sum.forward), least_ps(sum.backward)};
   return least;
 }
 
