@@ -437,11 +437,8 @@ TEST_CASE("a sum that is never formed") {
 
 TEST_CASE("a result that is made before its last part is added") {
   // A ring of three: rank 0 collects o over three steps and then rounds it.
-  pool_batch batch{.shape = {2, 1, 16, {}},
-                   .home = {24, 3, libra::sharding::zigzag},
-                   .slots = 1,
-                   .first_rank = 0,
-                   .segments = {}};
+  pool_batch batch{
+      .shape = {2, 1, 16, {}}, .home = {24, 3, libra::sharding::zigzag}, .slots = 1, .first_rank = 0, .segments = {}};
   batch.segments.push_back({{libra::document_id(0), 0, 24}, libra::sequence_id(0), libra::slot_id(0), 0});
   batch.number_rows();
   auto const tiles = libra::zigzag_ring{}(batch, libra::pair_count{}, libra::topology{});

@@ -314,7 +314,7 @@ class gradient_router {
   void share(row_range tokens, std::vector<gradient_piece>& pieces) {
     std::int32_t const last = std::ranges::max(same_, {}, &gradient_piece::round).round;
     auto const early = std::ranges::stable_partition(
-        same_, [&](gradient_piece const& g) { return 2 * (last - g.round) < std::ssize(same_); });
+        same_, [&](gradient_piece const& g) { return (last - g.round) * std::int64_t{2} < std::ssize(same_); });
     for (gradient_piece const& g : early) {
       pieces.push_back(part_of(g, tokens));
     }

@@ -228,7 +228,8 @@ class ring_build {
         move_rows(moved, rank, {x, g.segment, g.head_begin, g.head_end, own.rows[i]}, row_location(rank, g, s, x, i),
                   true);
       }
-      for (std::size_t x = 0; x < 2 && !(keeps && direction == pass::backward); ++x) {
+      bool const held = keeps && direction == pass::backward;
+      for (std::size_t x = 0; x < 2 && !held; ++x) {
         move_rows(moved, rank, keys_of(g, key_inputs[x], own.rows[i]), key_location(rank, g, s, 0, x, i), true);
       }
     }
