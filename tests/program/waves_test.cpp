@@ -170,7 +170,8 @@ TEST_CASE("a wave is the same time on every rank: a slow one does less in it") {
                                 {segment_id(0), rank_id(3), 2, 4, 0, long_tokens / 2}};
   auto const waves_of = [&](std::size_t r) {
     std::map<std::int32_t, double> pairs;
-    for (tile_ref const& t : cut(batch, tiles, 4)[r].tiles) {
+    std::vector<rank_tiles> const ranks = cut(batch, tiles, 4);
+    for (tile_ref const& t : ranks[r].tiles) {
       pairs[t.wave] += static_cast<double>(batch.shape.mask.pairs(t.what.q_begin, t.what.q_end, long_tokens));
     }
     return pairs;

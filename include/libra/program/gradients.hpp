@@ -1,6 +1,7 @@
 #pragma once
 
 #include <libra/model/node_map.hpp>
+#include <libra/program/common_ranges.hpp>
 #include <libra/program/home_tasks.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/program/panels.hpp>
@@ -283,29 +284,11 @@ class gradient_router {
       auto const last = std::find_if(first, from_others_.end(), [&](gradient_piece const& g) {
         return g.segment != first->segment || g.kv_head != first->kv_head;
       });
-      cuts_.clear();
-      for (auto g = first; g != last; ++g) {
-        cuts_.push_back(g->tokens.begin);
-        cuts_.push_back(g->tokens.end);
-      }
-      std::ranges::sort(cuts_);
-      cuts_.erase(std::ranges::unique(cuts_).begin(), cuts_.end());
-      auto open = first;  // nothing before it reaches the range
-      for (std::size_t c = 0; c + 1 < cuts_.size(); ++c) {
-        while (open != last && open->tokens.end <= cuts_[c]) {
-          ++open;
-        }
-        same_.clear();
-        for (auto g = open; g != last && g->tokens.begin <= cuts_[c]; ++g) {
-          if (cuts_[c + 1] <= g->tokens.end) {
-            same_.push_back(*g);
-          }
-        }
-        if (!same_.empty()) {
-          std::ranges::sort(same_, {}, &gradient_piece::from);
-          visit(row_range{cuts_[c], cuts_[c + 1]});
-        }
-      }
+      ranges_(std::span(first, last), [&](row_range tokens, std::vector<gradient_piece>& covering) {
+        same_.swap(covering);
+        std::ranges::sort(same_, {}, &gradient_piece::from);
+        visit(tokens);
+      });
       first = last;
     }
   }
@@ -367,8 +350,8 @@ class gradient_router {
   std::vector<part> parts_;
   std::vector<crossing> crossings_;
   std::vector<gradient_piece> from_others_;
+  common_ranges<gradient_piece> ranges_;
   std::vector<gradient_piece> same_;
-  std::vector<std::int64_t> cuts_;
   gradient_routes routes_;
 };
 

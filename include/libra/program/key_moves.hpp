@@ -3,6 +3,7 @@
 #include <libra/model/mask.hpp>
 #include <libra/model/node_map.hpp>
 #include <libra/model/pool_batch.hpp>
+#include <libra/program/common_ranges.hpp>
 #include <libra/program/panels.hpp>
 #include <libra/program/port_loads.hpp>
 #include <libra/program/waves.hpp>
@@ -302,30 +303,14 @@ class key_router {
       auto const last = std::find_if(first, crossings_.end(), [&](crossing const& c) {
         return c.segment != first->segment || c.kv_head != first->kv_head || c.home != first->home;
       });
-      cuts_.clear();
-      for (auto c = first; c != last; ++c) {
-        cuts_.push_back(c->tokens.begin);
-        cuts_.push_back(c->tokens.end);
-      }
-      std::ranges::sort(cuts_);
-      cuts_.erase(std::ranges::unique(cuts_).begin(), cuts_.end());
-      auto open = first;  // nothing before it reaches the range
-      for (std::size_t i = 0; i + 1 < cuts_.size(); ++i) {
-        row_range const keys{cuts_[i], cuts_[i + 1]};
-        while (open != last && open->tokens.end <= keys.begin) {
-          ++open;
-        }
+      ranges_(std::span(first, last), [&](row_range keys, std::vector<crossing> const& covering) {
         same_.clear();
-        for (auto c = open; c != last && c->tokens.begin <= keys.begin; ++c) {
-          if (keys.end <= c->tokens.end) {
-            same_.push_back(c->cut(keys));
-          }
+        for (crossing const& c : covering) {
+          same_.push_back(c.cut(keys));
         }
-        if (!same_.empty()) {
-          std::ranges::sort(same_, {}, &crossing::node);
-          visit(same_.front(), same_.size());
-        }
-      }
+        std::ranges::sort(same_, {}, &crossing::node);
+        visit(same_.front(), same_.size());
+      });
       first = last;
     }
   }
@@ -483,6 +468,7 @@ class key_router {
   port_loads loads_;
   std::vector<need> needs_;
   std::vector<crossing> crossings_;
+  common_ranges<crossing> ranges_;
   std::vector<crossing> same_;
   std::vector<crossing> others_;
   /// Shape: `[nodes]`. What enters each in a wave, and the keys less that leave it if others share.
