@@ -1,214 +1,73 @@
-#include "support/printing.hpp"
-
 #include <libra/program/key_moves.hpp>
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <map>
-#include <utility>
+#include <limits>
 #include <vector>
 
 namespace {
 
-using libra::node_map;
-using libra::pool_batch;
 using libra::rank_id;
 using libra::segment_id;
-using libra::tile;
-using libra::detail::join_panels;
-using libra::detail::key_move;
-using libra::detail::key_router;
+using libra::detail::key_move_list;
 using libra::detail::key_routes;
 using libra::detail::rank_tiles;
-using libra::detail::tile_ref;
 
-constexpr std::int64_t tokens = 4096;
-
-/// Two nodes of four ranks. One document lies on ranks 0 to 3; it has two key/value heads of two query heads each.
-pool_batch two_nodes() {
-  return {.shape = {.q_heads = 4, .kv_heads = 2, .head_dim = 16, .mask = libra::attention_mask::causal()},
-          .home = {tokens, 4},
-          .slots = 2,
-          .first_rank = 0,
-          .segments = {{{libra::document_id(0), 0, tokens}, libra::sequence_id(0), libra::slot_id(0), 0}}};
-}
-
-/// Rows `[begin, end)` of key/value head 0 on a rank.
-tile rows(std::int32_t rank, std::int64_t begin, std::int64_t end) {
-  return {segment_id(0), rank_id(rank), 0, 2, begin, end};
-}
-
-constexpr std::int64_t never = std::int64_t{1} << 40;
-
-key_routes routes_in(pool_batch const& batch, std::vector<tile> const& tiles, std::int32_t waves,
-                     std::int32_t ranks_per_node, std::vector<std::int32_t> const& wave_of, std::int64_t least_tokens) {
-  node_map const nodes(batch, ranks_per_node);
-  std::vector<rank_tiles> ranks = libra::detail::wave_cutter(batch, nodes, libra::pass::forward, {}, 1)(tiles);
-  for (std::size_t i = 0; i < wave_of.size(); ++i) {
-    ranks[tiles[i].rank.index()].tiles.front().wave = wave_of[i];
-  }
+TEST_CASE("panels learn when they are first filled and last passed on, and moves are listed by round") {
+  std::vector<rank_tiles> ranks(3);
   for (rank_tiles& rank : ranks) {
-    rank.inputs = join_panels(
-        rank.tiles, [](tile_ref const& t) { return !t.keys_home; }, [](tile_ref& t, std::size_t p) { t.panel = p; });
+    rank.inputs.push_back({segment_id(0), 0, {0, 9}, 1, 2, std::numeric_limits<std::int32_t>::max()});
   }
-  return key_router(batch, nodes, ranks, least_tokens)(waves);
-}
-key_routes routes(std::vector<tile> const& tiles, std::int32_t waves, std::int32_t ranks_per_node,
-                  std::vector<std::int32_t> const& wave_of = {}) {
-  return routes_in(two_nodes(), tiles, waves, ranks_per_node, wave_of, never);
-}
-
-std::int64_t tokens_of(key_routes const& r, auto accepts) {
-  std::int64_t sum = 0;
-  for (key_move const& m : r.moves) {
-    sum += accepts(m) ? m.tokens.size() : 0;
-  }
-  return sum;
-}
-
-bool crosses(key_move const& m) { return m.from.value / 4 != m.to.value / 4; }
-
-TEST_CASE("what several ranks of a node need crosses to it once, an equal share to each of its ranks") {
-  key_routes const r = routes({rows(4, 0, 3072), rows(5, 3072, tokens)}, 1, 4);
-  // Both need keys [0, 3072), rank 5 alone the rest.
-  CHECK(tokens_of(r, crosses) == tokens);
-  std::map<std::int32_t, std::int64_t> entered;
-  for (key_move const& m : r.moves) {
-    if (crosses(m) && m.tokens.end <= 3072) {
-      CHECK(m.round == libra::detail::network_round(1));
-      entered[m.to.value] += m.tokens.size();
-    }
-  }
-  CHECK(entered == std::map<std::int32_t, std::int64_t>{{4, 768}, {5, 768}, {6, 768}, {7, 768}});
-  // Ranks 6 and 7 need none of it: they hold it until they have passed it on, to both.
-  std::int64_t held = 0;
-  for (libra::detail::transit const& t : r.transits) {
-    CHECK(t.rank.value >= 6);
-    held += t.tokens.size();
-  }
-  CHECK(held == 2 * 768);
-  CHECK(tokens_of(r, [](key_move const& m) { return m.source_transit; }) == 2 * 2 * 768);
-  for (key_move const& m : r.moves) {
-    CHECK((crosses(m) || m.round == libra::detail::passing_round(1)));
-  }
+  key_move_list moves(ranks);
+  moves.add({.round = 4,
+             .segment = segment_id(0),
+             .tokens = {0, 9},
+             .from = rank_id(1),
+             .to = rank_id(2),
+             .source = 0,
+             .target = 0});
+  moves.add({.round = 2,
+             .segment = segment_id(0),
+             .tokens = {0, 5},
+             .from = rank_id(0),
+             .to = rank_id(1),
+             .local = 0,
+             .target = 0});
+  moves.add({.round = 3,
+             .segment = segment_id(0),
+             .tokens = {5, 9},
+             .from = rank_id(0),
+             .to = rank_id(1),
+             .local = 5,
+             .target = 0});
+  CHECK(ranks[1].inputs[0].first_round == 2);
+  CHECK(ranks[1].inputs[0].last_round == 4);
+  CHECK(ranks[2].inputs[0].first_round == 4);
+  CHECK(ranks[2].inputs[0].last_round == 0);
+  key_routes const r = moves.take();
+  REQUIRE(r.moves.size() == 3);
+  CHECK(r.moves[0].round == 2);
+  CHECK(r.moves[2].round == 4);
 }
 
-TEST_CASE("every receiver gets its keys once") {
-  key_routes const r = routes({rows(4, 0, 3072), rows(5, 3072, tokens), rows(6, 1024, 2048)}, 1, 4);
-  for (auto const& [rank, wanted] : std::map<std::int32_t, std::int64_t>{{4, 3072}, {5, tokens}, {6, 2048}}) {
-    std::vector<libra::row_range> got;
-    for (key_move const& m : r.moves) {
-      if (m.to == rank_id(rank) && !m.target_transit) {
-        got.push_back(m.tokens);
-      }
-    }
-    std::ranges::sort(got, {}, &libra::row_range::begin);
-    std::int64_t next = 0;
-    for (libra::row_range const& g : got) {
-      CHECK(g.begin == next);
-      next = g.end;
-    }
-    CHECK(next == wanted);
-  }
-}
-
-TEST_CASE("what one rank of a node needs comes from home at once") {
-  key_routes const r = routes({rows(6, 0, tokens)}, 1, 4);
-  CHECK(r.transits.empty());
-  for (key_move const& m : r.moves) {
-    CHECK(m.local >= 0);
-    CHECK(m.round == libra::detail::network_round(1));
-  }
-  CHECK(tokens_of(r, crosses) == tokens);
-}
-
-TEST_CASE("keys of the own node come in its first round, without a detour") {
-  key_routes const r = routes({rows(0, 1024, 2048), rows(3, 0, 3072)}, 1, 4);
-  CHECK(r.transits.empty());
-  for (key_move const& m : r.moves) {
-    CHECK(m.local >= 0);
-    CHECK(m.round == libra::detail::near_round(1));
-  }
-}
-
-TEST_CASE("what a neighbour got in an earlier wave comes from there, a round after it could have it") {
-  key_routes const r = routes({rows(4, 0, tokens), rows(5, 0, 2048)}, 4, 4, {1, 4});
-  CHECK(tokens_of(r, crosses) == tokens);
-  std::int64_t passed = 0;
-  for (key_move const& m : r.moves) {
-    if (m.to == rank_id(5)) {
-      CHECK(m.from == rank_id(4));
-      CHECK(m.local < 0);
-      CHECK(m.round == libra::detail::passing_round(2));
-      CHECK(m.wave == 4);
-      passed += m.tokens.size();
-    }
-  }
-  CHECK(passed == 2048);
-}
-
-TEST_CASE("keys come before the wave that needs them") {
-  key_routes const r = routes({rows(4, 0, tokens)}, 5, 4, {5});
-  for (key_move const& m : r.moves) {
-    CHECK(m.wave == 5);
-    CHECK(m.round == libra::detail::network_round(5 - libra::detail::keys_ahead));
-  }
-}
-
-/// Where the keys of a rank lie after every round, checked against where each move takes them from.
-void check_presence(key_routes const& r, pool_batch const& batch, std::map<std::int32_t, std::int64_t> const& wanted) {
-  std::map<std::int32_t, std::vector<std::pair<std::int32_t, std::int64_t>>> came;  // rank: round and token
-  std::map<std::int32_t, std::int64_t> got;
-  for (key_move const& m : r.moves) {
-    for (std::int64_t t = m.tokens.begin; t < m.tokens.end; ++t) {
-      if (m.local >= 0) {
-        CHECK(batch.home_of(segment_id(0), t) == m.from);
-      } else {
-        CHECK(
-            std::ranges::any_of(came[m.from.value], [&](auto const& c) { return c.first < m.round && c.second == t; }));
-      }
-      came[m.to.value].emplace_back(m.round, t);
-    }
-    got[m.to.value] += m.target_transit ? 0 : m.tokens.size();
-  }
-  std::erase_if(got, [](auto const& g) { return g.second == 0; });
-  CHECK(got == wanted);
-}
-
-/// Four nodes of four ranks, and the document of `two_nodes` with fewer tokens.
-pool_batch four_nodes() {
-  pool_batch batch = two_nodes();
-  batch.home.window_tokens = 512;
-  batch.slots = 4;
-  batch.segments.front().what.length = 512;
-  return batch;
-}
-
-TEST_CASE("what several nodes need leaves home once, and they share it") {
-  std::vector<tile> const tiles{rows(4, 0, 512), rows(5, 256, 512), rows(9, 0, 512), rows(12, 0, 256),
-                                rows(13, 0, 256)};
-  std::map<std::int32_t, std::int64_t> const wanted{{4, 512}, {5, 512}, {9, 512}, {12, 256}, {13, 256}};
-  auto const leave = [](key_move const& m) { return m.from.value < 4 && m.to.value >= 4; };
-  key_routes const shared = routes_in(four_nodes(), tiles, 1, 4, {}, 0);
-  check_presence(shared, four_nodes(), wanted);
-  CHECK(tokens_of(shared, leave) == 512);
-  // The first 256 keys cross twice more, the others once more.
-  CHECK(tokens_of(shared, [&](key_move const& m) { return crosses(m) && !leave(m); }) == 2 * 256 + 256);
-  for (key_move const& m : shared.moves) {
-    CHECK((!crosses(m) || leave(m) || m.round == libra::detail::sharing_round(1)));
-  }
-  key_routes const alone = routes_in(four_nodes(), tiles, 1, 4, {}, never);
-  check_presence(alone, four_nodes(), wanted);
-  CHECK(tokens_of(alone, leave) == 512 + 512 + 256);
-}
-
-TEST_CASE("without nodes every rank is sent what it needs from home") {
-  key_routes const r = routes({rows(4, 0, 3072), rows(5, 3072, tokens)}, 1, 0);
-  CHECK(r.transits.empty());
-  CHECK(tokens_of(r, crosses) == 3072 + tokens);
+TEST_CASE("blocks in transit touch no panel") {
+  std::vector<rank_tiles> ranks(2);
+  key_move_list moves(ranks);
+  CHECK(moves.add_transit(rank_id(1), {0, 4}, 1, 3) == 0);
+  CHECK(moves.add_transit(rank_id(1), {4, 8}, 1, 3) == 1);
+  moves.add({.round = 1,
+             .segment = segment_id(0),
+             .tokens = {0, 4},
+             .from = rank_id(0),
+             .to = rank_id(1),
+             .local = 0,
+             .target = 0,
+             .target_transit = true});
+  key_routes const r = moves.take();
+  REQUIRE(r.transits.size() == 2);
+  CHECK(r.transits[1].tokens == libra::row_range{4, 8});
+  CHECK(r.transits[1].last == 3);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "support/printing.hpp"
 
+#include <libra/program/key_router.hpp>
 #include <libra/program/row_routes.hpp>
 
 #include <doctest/doctest.h>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <libra/program/home_tasks.hpp>
+#include <libra/program/key_router.hpp>
 #include <libra/program/lowering_options.hpp>
 #include <libra/program/pool_build.hpp>
 #include <libra/program/rounds.hpp>
