@@ -94,7 +94,8 @@ class node_balance {
     std::int64_t received{};
   };
   /// What crosses the network. A node's ranks share evenly, whoever holds the rows, since neighbours carry what is too
-  /// much for a port; only sums of gradients enter through the ports of their home ranks.
+  /// much for a port; only sums of gradients enter through the ports of their home ranks. Keys and sums count at home
+  /// for every helper, though helpers share them: counting them once chose the same shares on real lists.
   struct crossings {
     std::vector<traffic> nodes;
     std::vector<std::int64_t> sums;  ///< received, by rank
