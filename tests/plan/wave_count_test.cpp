@@ -36,6 +36,28 @@ TEST_CASE("at least one, at most 32, also where links have no latency") {
   CHECK(wave_count(libra::int128{1} << 120, 1, links) == 32);
 }
 
+TEST_CASE("what rows take through the ports of the busiest node") {
+  // Two slots of two ranks, two ranks a node; one document of 100 tokens each, 1 head of 64.
+  libra::pool_batch batch;
+  batch.shape = {.q_heads = 1, .kv_heads = 1, .head_dim = 64};
+  batch.home = {100, 2};
+  batch.slots = 2;
+  batch.segments = {{{libra::document_id(0), 0, 100}, libra::sequence_id(0), libra::slot_id(0), 0},
+                    {{libra::document_id(1), 0, 100}, libra::sequence_id(1), libra::slot_id(1), 0}};
+  libra::topology const wires{.ranks_per_node = 2, .network_bytes_per_second = 1'000'000};
+  auto const tile_at = [](std::int32_t rank, std::int32_t segment, std::int64_t begin, std::int64_t end) {
+    return libra::tile{libra::segment_id(segment), libra::rank_id(rank), 0, 1, begin, end};
+  };
+  using libra::crossing_ps;
+  std::vector<libra::tile> const home{tile_at(0, 0, 0, 100), tile_at(2, 1, 0, 100)};
+  CHECK(crossing_ps(batch, home, libra::pass::forward, wires) == 0);
+  // 50 rows of 128 bytes of q, and 132 of o and lse coming back, through two ports: 3,300 us, by four ranks.
+  std::vector<libra::tile> const moved{tile_at(0, 0, 0, 50), tile_at(3, 0, 50, 100), tile_at(2, 1, 0, 100)};
+  CHECK(crossing_ps(batch, moved, libra::pass::forward, wires) == libra::int128{4} * 3'300'000'000);
+  // Backward q, the gradient of o, lse and delta: 264 bytes.
+  CHECK(crossing_ps(batch, moved, libra::pass::backward, wires) == libra::int128{4} * 6'600'000'000);
+}
+
 /// Waves of the forward pass of one document in two slots of two ranks, as the programs have them.
 template <class Cost>
 std::int32_t planned_waves(Cost cost, std::int64_t tokens) {

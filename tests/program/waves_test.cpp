@@ -111,6 +111,25 @@ TEST_CASE("a tile is cut where a wave ends, into like shares of work and rows, a
   }
 }
 
+TEST_CASE("what crosses to a rank with time left takes more waves than its work") {
+  // The waves are 2, 3, 4, 4, 4, 4, 3 and 2 parts of 26. Nine of 64 parts of the work end in the second; with two
+  // fifths of the time that is left up to seven eighths, 0.43 in all, in the fourth.
+  std::vector<tile> tiles = helpers_tiles();
+  tiles[0].q_end = long_tokens * 3 / 8;
+  auto const last_of = [&](std::int32_t ranks_per_node) {
+    auto const ranks = cut(long_document(), tiles, 8, pass::forward, ranks_per_node);
+    CHECK(ranks[3].tiles.back().wave == 8);
+    std::int64_t rows = 0;
+    for (tile_ref const& t : ranks[2].tiles) {
+      rows += t.what.q_end - t.what.q_begin;
+    }
+    CHECK(rows == long_tokens * 3 / 8);
+    return ranks[2].tiles.back().wave;
+  };
+  CHECK(last_of(2) == 4);
+  CHECK(last_of(4) == 2);  // nothing crosses to another node
+}
+
 TEST_CASE("heads begin at different rows, so that a wave's rows come from many homes") {
   auto const ranks = cut(long_document(), helpers_tiles(), 4);
   CHECK(ranks[2].tiles.front().what.q_begin != ranks[3].tiles.front().what.q_begin);

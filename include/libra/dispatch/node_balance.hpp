@@ -3,6 +3,7 @@
 #include <libra/core/wide.hpp>
 #include <libra/cost/concept.hpp>
 #include <libra/dispatch/pouring.hpp>
+#include <libra/model/crossing_bytes.hpp>
 #include <libra/model/node_map.hpp>
 #include <libra/model/pool_batch.hpp>
 #include <libra/model/topology.hpp>
@@ -15,22 +16,6 @@
 #include <vector>
 
 namespace libra::detail {
-
-/// Bytes that cross the network with work in bf16: per (row, head) and per (key, key/value head), away from home and
-/// back.
-struct crossing_bytes {
-  std::int64_t row_out{};
-  std::int64_t row_back{};
-  std::int64_t key_out{};
-  std::int64_t key_back{};
-};
-[[nodiscard]] constexpr crossing_bytes bytes_of(pass p, std::int32_t head_dim) noexcept {
-  std::int64_t const row = std::int64_t{2} * head_dim;
-  if (p == pass::forward) {
-    return {row, row + 4, 2 * row, 0};
-  }
-  return {2 * row + 8, row, 2 * row, 4 * row};
-}
 
 /// Decides which work leaves its node, and for which other.
 ///
@@ -59,19 +44,20 @@ class node_balance {
   /// What each node computes. Shape: `[nodes]`.
   [[nodiscard]] std::vector<std::vector<share>> operator()() {
     list_pieces();
-    trial best = attempt(most_permille_);
+    trial best = attempt(most_permille_, nullptr);
     if (limited_by_exchange(best)) {
       for (std::int32_t const permille : {950, 900, 850, 800, 700, 600, 500, 400, 300, 200, 100, 0}) {
         if (permille >= most_permille_) {
           continue;
         }
-        trial next = attempt(permille);
-        if (next.total_ps < best.total_ps) {
-          best = std::move(next);
+        if (trial const next = attempt(permille, nullptr); next.total_ps < best.total_ps) {
+          best = next;
         }
       }
     }
-    return std::move(best.shares);
+    std::vector<std::vector<share>> shares(pieces_.size());
+    attempt(best.permille, &shares);
+    return shares;
   }
 
  private:
@@ -84,10 +70,15 @@ class node_balance {
   };
   /// A way to share the work out, and how long it takes.
   struct trial {
-    std::vector<std::vector<share>> shares;
+    std::int32_t permille{};
     int128 computing_ps{};  ///< of the node that computes longest
     int128 exchange_ps{};   ///< of the node that sends or receives longest
     int128 total_ps{};
+  };
+  /// A share that leaves its node.
+  struct gift {
+    share what;
+    int128 work{};
   };
   struct traffic {
     std::int64_t sent{};
@@ -202,12 +193,11 @@ class node_balance {
     from.received += back;
   }
 
-  /// Shares out the work when every surplus is given away to so many thousandths.
-  [[nodiscard]] trial attempt(std::int32_t permille) const {
+  /// Shares out the work when every surplus is given away to so many thousandths; `shares` are the nodes', or null if
+  /// only the time is of interest.
+  trial attempt(std::int32_t permille, std::vector<std::vector<share>>* shares) {
     std::size_t const nodes = pieces_.size();
-    trial result;
-    result.shares.resize(nodes);
-    std::vector<share> given;
+    given_.clear();
     std::vector<std::pair<int128, std::size_t>> takers;
     auto const above_mean = [&](std::size_t n) {
       return (own_[n] - work_.total * speed_of(n) / speed_) * permille / 1000;
@@ -217,50 +207,63 @@ class node_balance {
         takers.emplace_back(room, n);
       }
     }
+    computing_ = own_;
     for (std::size_t n = 0; n < nodes; ++n) {
-      give(n, takers.empty() ? 0 : above_mean(n), result.shares[n], given);
+      give(n, takers.empty() ? 0 : above_mean(n), shares == nullptr ? nullptr : &(*shares)[n]);
     }
     std::ranges::stable_sort(takers, {}, [](auto const& t) { return -t.first; });
     crossings moved = stays_;
-    hand_out(given, takers, result.shares, moved);
-    rate(result, moved);
-    return result;
+    hand_out(takers, shares, moved);
+    return rate(permille, moved);
   }
 
   /// Divides node `n`'s pieces: up to `surplus` is given away, the rest is kept.
-  void give(std::size_t n, int128 surplus, std::vector<share>& kept, std::vector<share>& given) const {
+  void give(std::size_t n, int128 surplus, std::vector<share>* kept) {
+    auto const keep = [&](share const& s) {
+      if (kept != nullptr) {
+        kept->push_back(s);
+      }
+    };
     for (piece const& p : pieces_[n]) {
       for (std::int32_t h = 0; h < batch_.shape.kv_heads; ++h) {
         share const all = head_of(p, h);
         if (surplus < work_.grain || surplus <= 0) {
-          kept.push_back(all);
+          if (kept == nullptr) {
+            return;
+          }
+          keep(all);
         } else if (p.work <= surplus) {
-          given.push_back(all);
+          add_gift(n, {all, p.work});
           surplus -= p.work;
         } else {
-          give_part(all, std::exchange(surplus, 0), kept, given);
+          give_part(n, all, std::exchange(surplus, 0), keep);
         }
       }
     }
   }
+  void add_gift(std::size_t from, gift const& g) {
+    given_.push_back(g);
+    computing_[from] -= g.work;
+  }
 
   /// Gives away the first or the last rows of a head, whichever moves fewer bytes for the work.
-  void give_part(share const& all, int128 surplus, std::vector<share>& kept, std::vector<share>& given) const {
+  template <class Keep>
+  void give_part(std::size_t from, share const& all, int128 surplus, Keep keep) {
     share early = all;
     share late = all;
     early.end = std::clamp(work_.last_row_within(all, surplus), all.begin, all.end);
     late.begin = std::clamp(work_.first_row_within(all, surplus), all.begin, all.end);
     bool const first = early.end > early.begin && (late.begin == late.end || cost_of(early) <= cost_of(late));
     if (first) {
-      given.push_back(early);
-      kept.push_back({all.segment, all.head_begin, all.head_end, early.end, all.end});
+      add_gift(from, {early, work_.work_of(early)});
+      keep({all.segment, all.head_begin, all.head_end, early.end, all.end});
     } else if (late.begin < late.end) {
-      given.push_back(late);
+      add_gift(from, {late, work_.work_of(late)});
       if (late.begin > all.begin) {
-        kept.push_back({all.segment, all.head_begin, all.head_end, all.begin, late.begin});
+        keep({all.segment, all.head_begin, all.head_end, all.begin, late.begin});
       }
     } else {
-      kept.push_back(all);
+      keep(all);
     }
   }
 
@@ -274,39 +277,45 @@ class node_balance {
   }
 
   /// Gives what was given away to the takers, in order; a share is cut where a taker is full.
-  void hand_out(std::vector<share> const& given, std::vector<std::pair<int128, std::size_t>> takers,
-                std::vector<std::vector<share>>& shares, crossings& moved) const {
+  void hand_out(std::vector<std::pair<int128, std::size_t>> takers, std::vector<std::vector<share>>* shares,
+                crossings& moved) {
     std::size_t at = 0;
-    for (share left : given) {
+    for (gift const& g : given_) {
+      share left = g.what;
+      int128 all = g.work;
       while (left.begin < left.end) {
         auto& [room, node] = takers[at];
         share part = left;
+        int128 work = all;
         bool const last = at + 1 == takers.size();
-        if (int128 const all = work_.work_of(left); all > room && !last) {
+        if (all > room && !last) {
           part.end = room < work_.grain ? left.begin : std::min(left.end, work_.last_row_within(left, room));
+          work = part.end > part.begin ? work_.work_of(part) : 0;
           room = 0;
         } else {
           room -= all;
         }
         if (part.end > part.begin) {
-          shares[node].push_back(part);
+          computing_[node] += work;
+          if (shares != nullptr) {
+            (*shares)[node].push_back(part);
+          }
           add_rows(moved, part, static_cast<std::int32_t>(node));
           add_keys(moved, part.segment, keys_of(part), 1, static_cast<std::int32_t>(node));
         }
         left.begin = std::max(left.begin, part.end);
+        all = left.begin < left.end ? work_.work_of(left) : 0;
         at += room <= 0 && !last ? 1 : 0;
       }
     }
   }
 
-  void rate(trial& result, crossings const& moved) const {
-    for (std::size_t n = 0; n < result.shares.size(); ++n) {
-      int128 work = 0;
-      for (share const& s : result.shares[n]) {
-        work += work_.work_of(s);
-      }
+  [[nodiscard]] trial rate(std::int32_t permille, crossings const& moved) const {
+    trial result{.permille = permille};
+    for (std::size_t n = 0; n < pieces_.size(); ++n) {
       std::int64_t const ranks = std::max(1, ranks_of(n));
-      result.computing_ps = std::max(result.computing_ps, at_speed(work, std::max<std::int64_t>(1, speed_of(n))));
+      result.computing_ps =
+          std::max(result.computing_ps, at_speed(computing_[n], std::max<std::int64_t>(1, speed_of(n))));
       traffic const& node = moved.nodes[n];
       std::int64_t busiest = std::max(node.sent, node.received) / ranks;
       for (std::int32_t r = nodes_.first(static_cast<std::int32_t>(n));
@@ -321,6 +330,7 @@ class node_balance {
     int128 const shorter = std::min(result.computing_ps, result.exchange_ps);
     int128 const longer = std::max(result.computing_ps, result.exchange_ps);
     result.total_ps = longer + shorter / 3 + (longer > 0 ? shorter * shorter / longer / 3 : 0);
+    return result;
   }
 
   /// Only a cost model that counts time can be compared with one.
@@ -340,6 +350,9 @@ class node_balance {
   std::vector<std::vector<piece>> pieces_;
   std::vector<int128> own_;
   crossings stays_;
+  /// Of the attempt under way. Shape: `[nodes]`.
+  std::vector<gift> given_;
+  std::vector<int128> computing_;
 };
 
 }  // namespace libra::detail

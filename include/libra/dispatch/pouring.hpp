@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace libra::detail {
@@ -123,18 +124,25 @@ class pouring {
     for (std::int32_t r = first; r < last; ++r) {
       fastest_ = std::max(fastest_, batch_.speed_of(rank_id(r)));
     }
+    items_.reserve(shares.size());
     for (share const& s : shares) {
       rank_span const home = home_ranks(s);
       bool const foreign = home.first >= home.last;
-      total_ += work.work_of(s);
-      foreign_total_ += foreign ? work.work_of(s) : 0;
+      item next{s, 0};
+      std::int32_t heads = 0;
       for (std::int32_t h = s.head_begin; h < s.head_end; h += work.unit_heads) {
-        (foreign ? foreign_ : items_)
-            .push_back({s.segment, h, std::min(h + work.unit_heads, s.head_end), s.begin, s.end});
+        next.what.head_begin = h;
+        next.what.head_end = std::min(h + work.unit_heads, s.head_end);
+        if (std::exchange(heads, next.what.head_end - h) != heads) {
+          next.work = work.work_of(next.what);
+        }
+        total_ += next.work;
+        foreign_total_ += foreign ? next.work : 0;
+        (foreign ? foreign_ : items_).push_back(next);
       }
     }
     // Short segments first, so that the long ones are what is left to move: they are most work for their bytes.
-    std::ranges::stable_sort(items_, {}, [&](share const& s) { return batch_.length(s.segment); });
+    std::ranges::stable_sort(items_, {}, [&](item const& i) { return batch_.length(i.what.segment); });
   }
 
   /// Appends the tiles to `tiles`.
@@ -177,15 +185,21 @@ class pouring {
       room_[r] += room_at(level, r) - room_at(foreign, r);
     }
     left_.insert(left_.end(), items_.begin(), items_.end());
-    pour_into([&](share const& i) { return home_ranks(i); });
-    pour_into([&](share const& i) { return group_ranks(i); });
+    pour_into([&](share const& s) { return home_ranks(s); });
+    pour_into([&](share const& s) { return group_ranks(s); });
     pour_surplus();
     int128 left = 0;
-    for (share const& i : left_) {
-      left += work_.work_of(i);
+    for (item const& i : left_) {
+      left += i.work;
     }
     return left;
   }
+
+  /// A share of so many heads that a rank takes it whole or cuts its rows.
+  struct item {
+    share what;
+    std::int64_t work{};
+  };
 
   struct rank_span {
     std::int32_t first{};
@@ -209,8 +223,8 @@ class pouring {
   template <class Candidates>
   void pour_into(Candidates candidates) {
     std::size_t kept = 0;
-    for (share i : left_) {
-      rank_span const ranks = candidates(i);
+    for (item i : left_) {
+      rank_span const ranks = candidates(i.what);
       bool finished = false;
       for (std::int32_t r = ranks.first; r < ranks.last && !finished; ++r) {
         finished = take(i, rank_id(r));
@@ -226,7 +240,7 @@ class pouring {
   void pour_surplus() {
     std::int32_t r = first_;
     std::size_t kept = 0;
-    for (share i : left_) {
+    for (item i : left_) {
       while (r < last_ && !take(i, rank_id(r))) {
         ++r;
       }
@@ -238,24 +252,25 @@ class pouring {
   }
 
   /// Takes rows from the front of `i` for rank `r`, as many whole units as fit. True when nothing of the item is left.
-  bool take(share& i, rank_id r) {
+  bool take(item& i, rank_id r) {
     int128& room = room_[static_cast<std::size_t>(r.value - first_)];
-    share part = i;
-    std::int64_t work = work_.work_of(i);
+    share part = i.what;
+    std::int64_t work = i.work;
     if (work > room) {
       // A crumb is not worth an exchange: cut only where a whole grain fits.
       if (room < work_.grain) {
         return false;
       }
-      part.end = work_.last_row_within(i, room);
+      part.end = work_.last_row_within(i.what, room);
       work = part.end > part.begin ? work_.work_of(part) : 0;
     }
     if (part.end > part.begin) {
       room -= work;
       tiles_.push_back({part.segment, r, part.head_begin, part.head_end, part.begin, part.end});
-      i.begin = part.end;
+      i.what.begin = part.end;
+      i.work = i.what.begin < i.what.end ? work_.work_of(i.what) : 0;
     }
-    return i.begin == i.end;
+    return i.what.begin == i.what.end;
   }
 
   pool_work<Cost> const& work_;
@@ -266,9 +281,9 @@ class pouring {
   std::int32_t fastest_{1};
   int128 total_{};
   int128 foreign_total_{};
-  std::vector<share> foreign_;  ///< of other nodes
-  std::vector<share> items_;
-  std::vector<share> left_;
+  std::vector<item> foreign_;  ///< of other nodes
+  std::vector<item> items_;
+  std::vector<item> left_;
   std::vector<int128> room_;
   std::vector<tile> tiles_;
 };

@@ -113,7 +113,7 @@ class scheduler {
     }
     auto const options = [&](pass p) -> lowering_options {
       return {.width = batch.options.width,
-              .waves = batch.options.waves > 0 ? batch.options.waves : waves_of(batch, m, g, p),
+              .waves = batch.options.waves > 0 ? batch.options.waves : waves_of(batch, result, p),
               .flow = result.dispatch.flow,
               .ranks_per_node = batch.options.relay ? batch.options.links.ranks_per_node : 0,
               .spread_bytes = batch.options.spread_bytes,
@@ -138,17 +138,19 @@ class scheduler {
   [[nodiscard]] constexpr std::string_view packer_name() const noexcept { return policy_name(pack_); }
 
  private:
-  [[nodiscard]] std::int32_t waves_of(batch_plan const& batch, micro_step_id m, pool_id g, pass p) const {
+  [[nodiscard]] std::int32_t waves_of(batch_plan const& batch, pool_plan const& pool, pass p) const {
     if (!counts_time(cost_)) {
       return usual_waves;
     }
     int128 total = 0;
-    for (sequence_id const s : batch.placement.pool(m, g, batch.pools)) {
+    for (sequence_id const s : batch.placement.pool(pool.micro_step, pool.pool, batch.pools)) {
       total += batch.work[s.index()].of(p);
     }
     // Ranks of unequal speed take their time together as so many equal ones take longer or shorter work.
-    std::int32_t const ranks = batch.pools.slots(g) * batch.layout.cp;
-    return wave_count(at_speed(total * ranks, speed_of_pool(batch, g)), ranks, batch.options.links);
+    std::int32_t const ranks = pool.batch.ranks();
+    int128 const computing = at_speed(total * ranks, speed_of_pool(batch, pool.pool));
+    int128 const exchanging = crossing_ps(pool.batch, pool.dispatch.of(p), p, batch.options.links);
+    return wave_count(std::max(computing, exchanging), ranks, batch.options.links);
   }
 
   /// Lowers one pass of a dispatched pool. Returns its workspace, or beyond the limit the least that any way needs.

@@ -248,16 +248,17 @@ class gather_lowering {
                    .head_end = t.what.head_end,
                    .rows = {t.what.q_begin, t.what.q_end},
                    .keys = t.keys};
+    location const rows_at = t.rows_home ? home_location(pool_.batch, t.what.segment, t.what.q_begin) : location{};
+    location const keys_at =
+        t.panel == none || t.gradient == none ? home_location(pool_.batch, t.what.segment, t.keys.begin) : location{};
     auto const put_rows = [&](tensor x) {
       std::size_t const b = rank.blocks[i][static_cast<std::size_t>(x)];
-      task.put(x,
-               b == none ? home_location(pool_.batch, t.what.segment, t.what.q_begin) : pool_.in_block(rank, x, b, 0));
+      task.put(x, b == none ? rows_at : pool_.in_block(rank, x, b, 0));
     };
     std::ranges::for_each(row_inputs(pool_.direction), put_rows);
     std::ranges::for_each(row_outputs(pool_.direction), put_rows);
     auto const put_keys = [&](tensor x, panel const* p, std::size_t which) {
-      task.put(x, p == nullptr ? home_location(pool_.batch, t.what.segment, t.keys.begin)
-                               : pool_.in_block(rank, x, p->blocks[which], t.keys.begin - p->keys.begin));
+      task.put(x, p == nullptr ? keys_at : pool_.in_block(rank, x, p->blocks[which], t.keys.begin - p->keys.begin));
     };
     for (std::size_t which = 0; which < 2; ++which) {
       put_keys(key_inputs[which], t.panel == none ? nullptr : &rank.work.inputs[t.panel], which);

@@ -170,10 +170,12 @@ class wave_cutter {
     } else {
       take_first(near_, early - sum, first_, [](tile_ref const&) { return false; });
     }
-    number(first_, sum, tiles);
-    number(far_, sum, tiles);
-    number(near_, sum, tiles);
     int128 const left = weight(local_);
+    int128 const all = weight(tiles) + weight(first_) + weight(far_) + weight(near_) + left;
+    number(first_, sum, tiles);
+    // Pairs of rows and keys are no exact measure of time: an eighth less may well take as long.
+    number(far_, sum, tiles, std::max<int128>(0, reach_ * 7 / 8 - all) * 2 / 5);
+    number(near_, sum, tiles);
     int128 done = 0;
     wave_numbers const waves{waves_};
     for (tile_ref& t : local_) {
@@ -226,10 +228,13 @@ class wave_cutter {
   }
 
   /// Numbers the waves of tiles that need something, and cuts those that several waves share. `sum` is the weight of
-  /// what runs before: a wave is the same time on every rank, so that no round waits for a rank that is behind.
-  void number(std::span<tile_ref const> moved, int128& sum, std::vector<tile_ref>& out) const {
+  /// what runs before: a wave is the same time on every rank, so that no round waits for a rank that is behind. A rank
+  /// that has time left waits `slack` in between, so that what comes to it and goes spreads over as many rounds.
+  void number(std::span<tile_ref const> moved, int128& sum, std::vector<tile_ref>& out, int128 slack = 0) const {
+    int128 const total = slack > 0 ? weight(moved) : 0;
     for (tile_ref const& t : moved) {
-      int128 const all = weight(t.what);
+      int128 const own = weight(t.what);
+      int128 const all = total > 0 ? own + wide_share(slack, own, total) : own;
       std::int32_t const first = wave_at(sum);
       std::int32_t const last = wave_at(sum + all - 1);
       std::int64_t const half = (t.what.q_end - t.what.q_begin + 1) / 2;
