@@ -249,8 +249,9 @@ class gather_lowering {
                    .rows = {t.what.q_begin, t.what.q_end},
                    .keys = t.keys};
     location const rows_at = t.rows_home ? home_location(pool_.batch, t.what.segment, t.what.q_begin) : location{};
-    location const keys_at =
-        t.panel == none || t.gradient == none ? home_location(pool_.batch, t.what.segment, t.keys.begin) : location{};
+    location const keys_at = t.panel == none || (pool_.backward() && t.gradient == none)
+                                 ? home_location(pool_.batch, t.what.segment, t.keys.begin)
+                                 : location{};
     auto const put_rows = [&](tensor x) {
       std::size_t const b = rank.blocks[i][static_cast<std::size_t>(x)];
       task.put(x, b == none ? rows_at : pool_.in_block(rank, x, b, 0));
