@@ -76,11 +76,28 @@ std::vector<std::int64_t> draw(std::vector<histogram_bin> const& bins, std::int6
   return lengths;
 }
 
+/// What one rank sends one rank of another node, as NCCL joins a communicator of so many Hopper ranks.
+///
+/// A node of eight ranks with a network port each gets 16 channels, and a peer of another node two of them as long as
+/// no channel serves more than four such peers' worth, one in larger communicators (NCCL 2.20 and later). One channel
+/// carried 18.3 GB/s where that was measured (NVIDIA/nccl issue 1272: sendrecv on 32 GH200, against 24.2 on 16).
+std::int64_t nccl_peer_bytes_per_second(std::int32_t ranks) {
+  constexpr std::int32_t channels = 16;
+  constexpr std::int64_t channel_bytes_per_second = 20'000'000'000;
+  std::int32_t of_a_peer = 2;
+  while (of_a_peer > 1 && of_a_peer * ranks > 4 * channels) {
+    of_a_peer /= 2;
+  }
+  return of_a_peer * channel_bytes_per_second;
+}
+
 /// What a published system does besides dispatching.
 struct setting {
   libra::sharding home{libra::sharding::contiguous};
   bool relay{true};
   bool keep_inputs{false};
+  /// Peers have the channels that NCCL gives them unasked; otherwise as many as fill a port (`communicator_options`).
+  bool default_channels{true};
   int draws{20};
   /// Simulates so many query heads, and an eighth of them key/value heads, instead of 64: rings list so many tiles and
   /// transfers that a pass over 64 ranks would take tens of GiB.
@@ -107,7 +124,11 @@ void published(benchmark::State& state, Dispatcher const& dispatch, setting cons
                                     .keep_inputs = as.keep_inputs};
   libra::scheduler const planner{libra::in_order{}, libra::fixed_size{}, libra::as_packed{}, dispatch,
                                  libra::roofline{libra::h100_sxm.attention}};
-  libra::sim::kernel_time const time(libra::h100_sxm.attention);
+  libra::machine machine = libra::h100_sxm;
+  if (as.default_channels) {
+    machine.peer_bytes_per_second = nccl_peer_bytes_per_second(ranks);
+  }
+  libra::sim::kernel_time const time(machine.attention);
   libra::sim::engine clock;
   double rate[2]{};
   for (auto _ : state) {
@@ -123,7 +144,7 @@ void published(benchmark::State& state, Dispatcher const& dispatch, setting cons
       }
       for (libra::pass const p : {libra::pass::forward, libra::pass::backward}) {
         double const seconds =
-            static_cast<double>(clock.run(pool.batch, pool.of(p), libra::h100_sxm, time).makespan_ps) * 1e-12;
+            static_cast<double>(clock.run(pool.batch, pool.of(p), machine, time).makespan_ps) * 1e-12;
         double const flop = (p == libra::pass::forward ? 4.0 : 10.0) * pairs * as.q_heads * 128;
         rate[static_cast<int>(p)] += flop / seconds / ranks * 1e-12 / draws;
       }
@@ -169,11 +190,13 @@ void zigzag_ring(benchmark::State& s) {
              .draws = static_cast<int>(s.range(2)),
              .q_heads = static_cast<std::int32_t>(s.range(3))});
 }
-void pooled(benchmark::State& s) { published(s, libra::pooled{}, {}); }
+void pooled_default_channels(benchmark::State& s) { published(s, libra::pooled{}, {}); }
+void pooled(benchmark::State& s) { published(s, libra::pooled{}, {.default_channels = false}); }
 BENCHMARK(ulysses)->Apply(each_size);
 BENCHMARK(ulysses_relayed)->Apply(each_size_and_waves);
 BENCHMARK(usp)->Apply(each_size);
 BENCHMARK(zigzag_ring)->Apply(each_ring);
 BENCHMARK(pooled)->Apply(each_size_and_waves);
+BENCHMARK(pooled_default_channels)->Apply(each_size_and_waves);
 
 }  // namespace

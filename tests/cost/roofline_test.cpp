@@ -155,6 +155,8 @@ TEST_CASE("cutting rows or heads never lowers the sum, under any mask") {
     auto const check = [&](tile_shape const& whole, tile_shape const& a, tile_shape const& b) {
       REQUIRE(cost(a).forward + cost(b).forward >= cost(whole).forward);
       REQUIRE(cost(a).backward + cost(b).backward >= cost(whole).backward);
+      REQUIRE(cost.of(whole, libra::pass::forward) == cost(whole).forward);
+      REQUIRE(cost.of(whole, libra::pass::backward) == cost(whole).backward);
     };
     CAPTURE(i);
     CAPTURE(begin);

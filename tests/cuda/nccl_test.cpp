@@ -116,6 +116,17 @@ TEST_CASE("communicators take no more blocks of a device than they are allowed")
                        "max_ctas is 0, expected at least 1", libra::input_error);
 }
 
+TEST_CASE("a peer of another node gets as many channels as asked for, within the blocks that may be taken") {
+  cuda_double::reset({.seed = 1});
+  static_cast<void>(ranks{}.run_all(2, [](ranks::backend&) {}));
+  CHECK(cuda_double::least_peer_channels() == cuda::communicator_options{}.peer_channels);
+  cuda_double::reset({.seed = 1});
+  static_cast<void>(ranks{{.options = {.max_ctas = 3, .peer_channels = 8}}}.run_all(2, [](ranks::backend&) {}));
+  CHECK(cuda_double::least_peer_channels() == 3);
+  CHECK_THROWS_WITH_AS(cuda::communicator(cuda::communicator::make_id(), 1, 0, {.peer_channels = 0}),
+                       "peer_channels is 0, expected at least 1", libra::input_error);
+}
+
 TEST_CASE("a communicator is split into pools, in the order of keys, and doubled for the other direction") {
   cuda_double::reset({.seed = 3});
   {

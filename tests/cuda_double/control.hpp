@@ -30,6 +30,8 @@ void reset(settings const& wanted);
 
 /// The most blocks of a device that a communicator which was made since `reset` may take.
 [[nodiscard]] int most_ctas();
+/// The fewest channels to a rank of another node that a communicator which was made since `reset` asked for.
+[[nodiscard]] int least_peer_channels();
 
 /// Every communicator reports from now on that it has lost another rank.
 void break_connections();

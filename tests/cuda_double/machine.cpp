@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 
 namespace cuda_double {
@@ -33,6 +34,7 @@ void machine::reset(settings const& wanted) {
   finding.clear();
   communicators_aborted = 0;
   most_ctas = 0;
+  least_peer_channels = std::numeric_limits<int>::max();
   kernels_launched = 0;
   bits_ = libra::random_bits(wanted.seed);
   status_ = cudaSuccess;
@@ -189,6 +191,11 @@ std::size_t kernels_launched() {
 int most_ctas() {
   auto const held = machine::instance().hold();
   return machine::instance().most_ctas;
+}
+
+int least_peer_channels() {
+  auto const held = machine::instance().hold();
+  return machine::instance().least_peer_channels;
 }
 
 std::size_t communicators_aborted() {

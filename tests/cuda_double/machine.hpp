@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -92,6 +93,7 @@ class machine {
   std::size_t communicators{};
   std::size_t communicators_aborted{};
   int most_ctas{};
+  int least_peer_channels{std::numeric_limits<int>::max()};
   std::size_t kernels_launched{};
   [[nodiscard]] std::size_t objects_alive() const;
 

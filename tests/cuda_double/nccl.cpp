@@ -183,6 +183,11 @@ int ctas_of(ncclConfig_t const* config) {
                                                                        : config->maxCTAs;
 }
 
+void note_limits(machine& m, ncclConfig_t const* config) {
+  m.most_ctas = std::max(m.most_ctas, ctas_of(config));
+  m.least_peer_channels = std::min(m.least_peer_channels, config == nullptr ? 1 : config->nChannelsPerNetPeer);
+}
+
 ncclComm* make_communicator(machine& m, std::shared_ptr<member> const& self) {
   ++m.communicators;
   members.push_back(self);
@@ -253,7 +258,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
     if (self->in) {
       joining.erase(name);
     }
-    m.most_ctas = std::max(m.most_ctas, ctas_of(config));
+    note_limits(m, config);
     *comm = make_communicator(m, self);
     m.wake();
     if (config != nullptr && config->blocking == 0) {
@@ -266,7 +271,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* result, ncclConfig_t* config) {
   return guarded([&](machine& m, auto&) {
-    m.most_ctas = std::max(m.most_ctas, ctas_of(config));
+    note_limits(m, config);
     if (comm->self->in == nullptr || comm->self->aborted) {
       return ncclInvalidUsage;
     }

@@ -71,7 +71,15 @@ TEST_CASE("what is optional has a default") {
                                               "m.json");
   CHECK(file.get().source == "read from m.json");
   CHECK(file.get().memory_bytes_per_second == 0);
+  CHECK(file.get().peer_bytes_per_second == 0);
   CHECK(file.get().sm_factor_permille == 1000);
+}
+
+TEST_CASE("what a peer gets is written where it is limited, and read back") {
+  CHECK(written(libra::h200_sxm).find("peer_bytes_per_second") == std::string::npos);
+  machine limited = libra::h200_sxm;
+  limited.peer_bytes_per_second = 20'000'000'000;
+  CHECK(machine_from_json(written(limited), "m.json").get().peer_bytes_per_second == 20'000'000'000);
 }
 
 TEST_CASE("numbers may be written with an exponent, and sm_factor with decimals") {
@@ -110,6 +118,8 @@ TEST_CASE("a wrong value is named with its field and what was expected") {
           "m.json: field 'linear_flop_per_second' is '18446744073709551615', expected an integer of at least 1");
   refused(changed([](json& d) { d["memory_bytes_per_second"] = nullptr; }),
           "m.json: field 'memory_bytes_per_second' is 'null', expected an integer of at least 0");
+  refused(changed([](json& d) { d["peer_bytes_per_second"] = -3; }),
+          "m.json: field 'peer_bytes_per_second' is '-3', expected an integer of at least 0");
   for (json const& factor : {json(0.9), json(1.0005), json("1"), json(1e9)}) {
     CHECK_THROWS_AS(static_cast<void>(machine_from_json(changed([&](json& d) { d["sm_factor"] = factor; }), "m.json")),
                     libra::input_error);

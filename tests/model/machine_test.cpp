@@ -94,6 +94,9 @@ TEST_CASE("each figure of a machine is refused by name and value") {
   m.memory_bytes_per_second = -1;
   refused(m, "memory_bytes_per_second is -1, expected at least 0");
   m = libra::h200_sxm;
+  m.peer_bytes_per_second = -1;
+  refused(m, "peer_bytes_per_second is -1, expected at least 0");
+  m = libra::h200_sxm;
   m.sm_factor_permille = 999;
   refused(m, "sm_factor_permille is 999, expected at least 1000");
   m = libra::h200_sxm;

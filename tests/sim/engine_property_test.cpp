@@ -45,6 +45,7 @@ machine random_machine(random_bits& bits) {
   m.attention.forward_launch_ps = bits.between(0, 100'000);
   m.attention.backward_launch_ps = bits.between(0, 100'000);
   m.memory_bytes_per_second = bits.below(2) == 0 ? 0 : 3'000'000'000'000;
+  m.peer_bytes_per_second = bits.below(2) == 0 ? 0 : bits.between(1, 48) * 1'000'000'000;
   return m;
 }
 
@@ -189,6 +190,7 @@ TEST_CASE("a machine that is slower in everything takes as many times longer") {
     fast.attention.forward_flop_per_second *= 3;
     fast.attention.backward_flop_per_second *= 3;
     fast.memory_bytes_per_second *= 3;
+    fast.peer_bytes_per_second *= 3;
     machine slow = c.rates;
     slow.links.node_latency_ps *= 3;
     slow.links.network_latency_ps *= 3;
@@ -253,6 +255,11 @@ TEST_CASE("a round that starts everywhere at once ends no later with more bandwi
     machine wide = base;
     (bits.below(2) == 0 ? wide.links.node_bytes_per_second : wide.links.network_bytes_per_second) *= 2;
     CHECK(time(wide) <= time(base));
+    machine joined = base;
+    joined.peer_bytes_per_second = bits.between(1, 120) * 1'000'000'000;
+    CHECK(time(joined) >= time(base));
+    joined.peer_bytes_per_second *= 2;
+    CHECK(time(joined) >= time(base));
     machine near = base;
     (bits.below(2) == 0 ? near.links.node_latency_ps : near.links.network_latency_ps) /= 2;
     CHECK(time(near) <= time(base));

@@ -100,6 +100,27 @@ TEST_CASE("the latency is the network's for a rank with a peer in another node")
   CHECK(e.spans(rank_id(0))[0].end_ps == 3040);
 }
 
+TEST_CASE("one rank sends one rank of another node no more than their connection carries") {
+  libra::machine joined = plain_machine(2);
+  joined.peer_bytes_per_second = 40'000'000'000;  // 25 ps a byte, where the port takes 10
+  hand_written pair(4);
+  pair.exchange(0, queue::fetch, 0, {{2, 400}}, {}).exchange(2, queue::fetch, 0, {}, {{0, 400}});
+  CHECK(run(pair, joined).makespan_ps == 3000 + 400 * 25);
+  // Three peers share what the port carries, which is less than their connections do.
+  hand_written three(6);
+  three.exchange(0, queue::fetch, 0, {{2, 400}, {3, 400}, {4, 400}}, {});
+  for (std::int32_t const peer : {2, 3, 4}) {
+    three.exchange(peer, queue::fetch, 0, {}, {{0, 400}});
+  }
+  CHECK(run(three, joined).makespan_ps == 3000 + 1200 * 10);
+  // Nothing limits peers of the own node, nor a limit above the port.
+  hand_written near(2);
+  near.exchange(0, queue::fetch, 0, {{1, 4000}}, {}).exchange(1, queue::fetch, 0, {}, {{0, 4000}});
+  CHECK(run(near, joined).makespan_ps == 700 + 4000);
+  joined.peer_bytes_per_second = 100'000'000'001;
+  CHECK(run(pair, joined) == run(pair, plain_machine(2)));
+}
+
 TEST_CASE("a balanced all-to-all takes the bytes of one port") {
   for (std::int32_t const n : {2, 4, 8}) {
     hand_written all(n);

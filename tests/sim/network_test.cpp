@@ -23,7 +23,7 @@ TEST_CASE("a flow starts when its second end is ready and ends at both of its po
   CHECK_FALSE(network.ended(0));
   CHECK(network.latency_ps(0) == 700);
 
-  std::vector<std::int64_t> next(2 * libra::sim::port_count, never);
+  std::vector<std::int64_t> next(2 * pool_network::lines_per_rank, never);
   auto const note = [&](std::uint32_t p, std::int64_t at) { next[p] = at; };
   network.become_ready(1, 100);
   network.take_changes(note);
@@ -41,7 +41,7 @@ TEST_CASE("a flow starts when its second end is ready and ends at both of its po
   CHECK(ended.empty());
   network.serve(receiving, 1400, end);
   CHECK(ended == std::vector<libra::sim::op_index>{0, 1});
-  CHECK(network.use_of(sending) == port_use{400, 400});
+  CHECK(network.use_of(0, port::node_send) == port_use{400, 400});
   network.take_changes(note);
   CHECK(next[sending] == never);
 }
@@ -68,7 +68,7 @@ TEST_CASE("a slow receiver does not hold up what its senders send to others") {
   four.exchange(2, queue::fetch, 0, {}, {}).exchange(3, queue::fetch, 0, {}, {});
   pool_network network;
   network.prepare(four.batch, four.programs, plain_machine().links);
-  std::vector<std::int64_t> next(4 * libra::sim::port_count, never);
+  std::vector<std::int64_t> next(4 * pool_network::lines_per_rank, never);
   for (libra::sim::op_index o = 0; o < 4; ++o) {
     network.become_ready(o, 0);
   }
@@ -76,4 +76,31 @@ TEST_CASE("a slow receiver does not hold up what its senders send to others") {
   CHECK(next[pool_network::number(0, port::node_send)] == 2000);
   CHECK(next[pool_network::number(2, port::node_receive)] == 2000);
   CHECK(next[pool_network::number(3, port::node_receive)] == 1000);
+}
+
+TEST_CASE("a connection that is slower than a port ends its flow") {
+  hand_written two(2);
+  two.exchange(0, queue::fetch, 0, {{1, 400}}, {}).exchange(1, queue::fetch, 0, {}, {{0, 400}});
+  pool_network network;
+  network.prepare(two.batch, two.programs, plain_machine(1).links, 40'000'000'000);
+  std::vector<std::int64_t> next(2 * pool_network::lines_per_rank, never);
+  auto const note = [&](std::uint32_t p, std::int64_t at) { next[p] = at; };
+  network.become_ready(0, 100);
+  network.become_ready(1, 100);
+  network.take_changes(note);
+  // Ten picoseconds a byte in the ports, twenty-five in the connection.
+  std::uint32_t const connection = pool_network::number(0, port::network_receive) + 1;
+  CHECK(next[pool_network::number(0, port::network_send)] == 4100);
+  CHECK(next[pool_network::number(1, port::network_receive)] == 4100);
+  CHECK(next[connection] == 10'100);
+
+  std::vector<libra::sim::op_index> ended;
+  auto const end = [&](libra::sim::op_index o) { ended.push_back(o); };
+  network.serve(pool_network::number(0, port::network_send), 4100, end);
+  network.serve(pool_network::number(1, port::network_receive), 4100, end);
+  CHECK(ended.empty());
+  network.serve(connection, 10'100, end);
+  CHECK(ended == std::vector<libra::sim::op_index>{0, 1});
+  network.take_changes(note);
+  CHECK(next[connection] == never);
 }

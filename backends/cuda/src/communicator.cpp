@@ -2,6 +2,7 @@
 
 #include <libra/core/error.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -13,10 +14,13 @@ namespace libra::cuda {
 namespace {
 
 [[nodiscard]] ncclConfig_t configure(communicator_options const& options) {
+  require(options.max_ctas >= 1, "max_ctas is ", options.max_ctas, ", expected at least 1");
+  require(options.peer_channels >= 1, "peer_channels is ", options.peer_channels, ", expected at least 1");
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   config.minCTAs = 1;
   config.maxCTAs = options.max_ctas;
+  config.nChannelsPerNetPeer = std::min(options.peer_channels, options.max_ctas);
   return config;
 }
 
@@ -61,7 +65,6 @@ ncclUniqueId communicator::make_id() {
 communicator::communicator(ncclUniqueId const& id, std::int32_t ranks, std::int32_t rank,
                            communicator_options const& options) {
   require(ranks >= 1 && rank >= 0 && rank < ranks, "rank is ", rank, " of ", ranks, ", expected 0 to ", ranks - 1);
-  require(options.max_ctas >= 1, "max_ctas is ", options.max_ctas, ", expected at least 1");
   ncclConfig_t config = configure(options);
   ncclComm_t made = nullptr;
   check(ncclCommInitRankConfig(&made, ranks, id, rank, &config), "ncclCommInitRankConfig");

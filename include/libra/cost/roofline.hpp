@@ -29,17 +29,12 @@ class roofline {
         backward_ps_per_flop_(fixed_point(rates.backward_flop_per_second)) {}
 
   [[nodiscard]] constexpr work operator()(tile_shape const& t) const {
-    std::int64_t const rows = t.q_end - t.q_begin;
-    int128 const packed = static_cast<int128>(rows) * t.heads;
-    int128 const blocks = (packed + row_block - 1) / row_block;
-    // Unfilled rows of the last block are charged at the keys that every later row visits too: charging them at the
-    // last row's would make a cut tile cheaper than a whole one.
-    int128 const visited = capped(keys_below(t, t.q_end) - keys_below(t, t.q_begin), t.heads) +
-                           (blocks * row_block - packed) * least_keys_from(t, t.q_begin);
-    return {picoseconds(t, capped(visited, int128{4} * t.head_dim * forward_ps_per_flop_),
-                        capped(blocks, rates_.forward_block_ps)),
-            picoseconds(t, capped(visited, int128{10} * t.head_dim * backward_ps_per_flop_),
-                        capped(blocks, rates_.backward_block_ps))};
+    blocks_of_tile const b = blocks_of(t);
+    return {time_of(t, b, pass::forward), time_of(t, b, pass::backward)};
+  }
+  /// The same of one pass.
+  [[nodiscard]] constexpr std::int64_t of(tile_shape const& t, pass direction) const {
+    return time_of(t, blocks_of(t), direction);
   }
 
   /// Its work is a rank's time, to be compared with the time of an exchange.
@@ -49,6 +44,30 @@ class roofline {
  private:
   static constexpr std::int64_t row_block = 128;
   static constexpr int fraction_bits = 40;
+
+  struct blocks_of_tile {
+    int128 visited{};  ///< keys, times rows and heads
+    int128 rows{};     ///< blocks of rows
+  };
+
+  [[nodiscard]] static constexpr blocks_of_tile blocks_of(tile_shape const& t) noexcept {
+    std::int64_t const rows = t.q_end - t.q_begin;
+    int128 const packed = static_cast<int128>(rows) * t.heads;
+    int128 const blocks = (packed + row_block - 1) / row_block;
+    // Unfilled rows of the last block are charged at the keys that every later row visits too: charging them at the
+    // last row's would make a cut tile cheaper than a whole one.
+    int128 const visited = capped(keys_below(t, t.q_end) - keys_below(t, t.q_begin), t.heads) +
+                           (blocks * row_block - packed) * least_keys_from(t, t.q_begin);
+    return {visited, blocks};
+  }
+
+  [[nodiscard]] constexpr std::int64_t time_of(tile_shape const& t, blocks_of_tile const& b, pass direction) const {
+    return direction == pass::forward
+               ? picoseconds(t, capped(b.visited, int128{4} * t.head_dim * forward_ps_per_flop_),
+                             capped(b.rows, rates_.forward_block_ps))
+               : picoseconds(t, capped(b.visited, int128{10} * t.head_dim * backward_ps_per_flop_),
+                             capped(b.rows, rates_.backward_block_ps));
+  }
 
   [[nodiscard]] static constexpr int128 fixed_point(std::int64_t flop_per_second) noexcept {
     return (static_cast<int128>(1'000'000'000'000) << fraction_bits) / flop_per_second;

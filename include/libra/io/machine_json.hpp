@@ -83,12 +83,15 @@ class machine_reader {
     if (document_.contains("memory_bytes_per_second")) {
       m.memory_bytes_per_second = whole(document_, "memory_bytes_per_second", "memory_bytes_per_second", 0, most);
     }
+    if (document_.contains("peer_bytes_per_second")) {
+      m.peer_bytes_per_second = whole(document_, "peer_bytes_per_second", "peer_bytes_per_second", 0, most);
+    }
     if (document_.contains("sm_factor")) {
       m.sm_factor_permille = permille();
     }
-    refuse_unknown(
-        document_, "",
-        {"name", "source", "links", "attention", "linear_flop_per_second", "memory_bytes_per_second", "sm_factor"});
+    refuse_unknown(document_, "",
+                   {"name", "source", "links", "attention", "linear_flop_per_second", "memory_bytes_per_second",
+                    "peer_bytes_per_second", "sm_factor"});
     for (char const* group : {"links", "attention"}) {
       std::vector<std::string_view> known;
       for_each_figure(m, [&](std::string_view in, std::string_view field, auto const&, std::int64_t) {
@@ -182,9 +185,10 @@ class machine_reader {
 /// The machine that a JSON text describes; `file` stands for the text in messages.
 ///
 /// Fields: `name`, `links` and `attention` with the fields of `topology` and `attention_rates`,
-/// `linear_flop_per_second`; optional `source`, `memory_bytes_per_second` (nothing is charged for moving memory) and
-/// `sm_factor` (1). Errors: `input_error` naming the file, the field, its value and what was expected, for a field
-/// that is missing, unknown or wrong, and the line of a text that is no JSON.
+/// `linear_flop_per_second`; optional `source`, `memory_bytes_per_second` (nothing is charged for moving memory),
+/// `peer_bytes_per_second` (as much as the network port) and `sm_factor` (1). Errors: `input_error` naming the file,
+/// the field, its value and what was expected, for a field that is missing, unknown or wrong, and the line of a text
+/// that is no JSON.
 [[nodiscard]] inline machine_file machine_from_json(std::string_view text, std::string_view file) {
   return detail::machine_reader(text, file).read();
 }
@@ -207,6 +211,9 @@ inline void write_members(json_writer& json, machine const& m) {
   }
   json.member("linear_flop_per_second", m.linear_flop_per_second);
   json.member("memory_bytes_per_second", m.memory_bytes_per_second);
+  if (m.peer_bytes_per_second > 0) {
+    json.member("peer_bytes_per_second", m.peer_bytes_per_second);
+  }
   json.member("sm_factor", m.sm_factor_permille / 1000.0);
 }
 

@@ -33,6 +33,8 @@ struct machine {
   attention_rates attention;
   /// What ops that only move memory run at; 0 charges nothing for them.
   std::int64_t memory_bytes_per_second{};
+  /// What a rank can send one rank of another node, where that is less than its port carries; 0 is no limit.
+  std::int64_t peer_bytes_per_second{};
   /// How much longer computing takes while its rank exchanges, in thousandths: 1000 is no slow-down.
   std::int32_t sm_factor_permille{1000};
 };
@@ -57,6 +59,7 @@ constexpr void validate(machine const& m) {
           ", expected at least 1");
   require(m.memory_bytes_per_second >= 0, "memory_bytes_per_second is ", m.memory_bytes_per_second,
           ", expected at least 0");
+  require(m.peer_bytes_per_second >= 0, "peer_bytes_per_second is ", m.peer_bytes_per_second, ", expected at least 0");
   require(m.sm_factor_permille >= 1000, "sm_factor_permille is ", m.sm_factor_permille, ", expected at least 1000");
 }
 

@@ -27,7 +27,8 @@ namespace libra::sim {
 ///   in another node. What one rank sends another in a round is one flow, which starts when both are ready.
 /// - A rank has a port per direction to its node and to the network. A port shares its bandwidth equally among its
 ///   flows; a flow ends when both of its ports have served it, an exchange when its last flow has. So a round that all
-///   ranks start together ends when the port with the most bytes has carried them.
+///   ranks start together ends when the port with the most bytes has carried them. Where the machine limits what one
+///   rank sends one rank of another node, no such flow is faster.
 /// - Before that latency a rank copies what it sends of single heads out of its home tensors, and after its last flow
 /// it
 ///   copies what it received back into them (`copy_time_of`). An exchange without flows takes its copies.
@@ -74,8 +75,8 @@ class engine {
   }
 
  private:
-  /// Every queue of a rank and every port is a source of events.
-  static constexpr std::uint32_t sources_per_rank = queue_count + port_count;
+  /// Every queue of a rank and every line is a source of events.
+  static constexpr std::uint32_t sources_per_rank = queue_count + pool_network::lines_per_rank;
   static constexpr auto compute_queue = static_cast<std::uint32_t>(queue::compute);
 
   struct op_place {
@@ -97,7 +98,7 @@ class engine {
   };
 
   void prepare(pool_batch const& batch, pool_program const& programs, machine const& rates) {
-    network_.prepare(batch, programs, rates.links);
+    network_.prepare(batch, programs, rates.links, rates.peer_bytes_per_second);
     sm_factor_permille_ = rates.sm_factor_permille;
     std::size_t const ranks = programs.ranks.size();
     ops_.clear();
@@ -136,7 +137,7 @@ class engine {
     std::uint32_t const r = from / sources_per_rank;
     std::uint32_t const which = from % sources_per_rank;
     if (which >= queue_count) {
-      network_.serve(r * std::uint32_t{port_count} + (which - std::uint32_t{queue_count}), now_ps_,
+      network_.serve(r * pool_network::lines_per_rank + (which - std::uint32_t{queue_count}), now_ps_,
                      [&](op_index o) { end_flows(o); });
       return;
     }
@@ -159,9 +160,9 @@ class engine {
       just_ended_.pop_back();
       start_ready(r, duration_of);
     }
-    network_.take_changes([&](std::uint32_t p, std::int64_t next_ps) {
-      events_.set(source_of(p / std::uint32_t{port_count}, std::uint32_t{queue_count} + p % std::uint32_t{port_count}),
-                  next_ps);
+    constexpr std::uint32_t lines = pool_network::lines_per_rank;
+    network_.take_changes([&](std::uint32_t line, std::int64_t next_ps) {
+      events_.set(source_of(line / lines, std::uint32_t{queue_count} + line % lines), next_ps);
     });
   }
 
@@ -288,7 +289,7 @@ class engine {
                     .exchange_busy_ps = ranks_[r].exchange_busy_ps,
                     .ports = {}};
       for (std::size_t p = 0; p < port_count; ++p) {
-        t.ports[p] = network_.use_of(static_cast<std::uint32_t>(r * port_count + p));
+        t.ports[p] = network_.use_of(r, static_cast<port>(p));
       }
       result.makespan_ps = std::max(result.makespan_ps, t.end_ps);
       result.ranks.push_back(t);

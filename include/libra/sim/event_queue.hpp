@@ -53,8 +53,10 @@ class event_queue {
     std::int64_t time_ps{};
     source from{};
 
+    /// Without branches: which of two events comes first is as good as random.
     [[nodiscard]] bool before(event const& other) const noexcept {
-      return time_ps < other.time_ps || (time_ps == other.time_ps && from < other.from);
+      return static_cast<bool>(static_cast<int>(time_ps < other.time_ps) |
+                               (static_cast<int>(time_ps == other.time_ps) & static_cast<int>(from < other.from)));
     }
   };
   static constexpr std::uint32_t absent = std::numeric_limits<std::uint32_t>::max();
@@ -92,8 +94,8 @@ class event_queue {
       if (child >= heap_.size()) {
         break;
       }
-      if (child + 1 < heap_.size() && heap_[child + 1].before(heap_[child])) {
-        ++child;
+      if (child + 1 < heap_.size()) {
+        child += static_cast<std::size_t>(heap_[child + 1].before(heap_[child]));
       }
       if (!heap_[child].before(e)) {
         break;

@@ -33,7 +33,7 @@ class kernel_time {
   [[nodiscard]] constexpr std::int64_t operator()(tile_shape const& t, row_range keys, pass direction) const {
     row_range const seen = t.mask.panel(t.q_begin, t.q_end, t.length);
     if (keys.begin <= seen.begin && keys.end >= seen.end) {
-      return whole_(t).of(direction);
+      return whole_.of(t, direction);
     }
     row_range const blocks{keys.begin / key_block * key_block, (keys.end + key_block - 1) / key_block * key_block};
     int128 const packed = static_cast<int128>(t.q_end - t.q_begin) * t.heads;

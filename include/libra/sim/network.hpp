@@ -5,9 +5,11 @@
 #include <libra/model/topology.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/sim/flows.hpp>
+#include <libra/sim/paced_flows.hpp>
 #include <libra/sim/shared_port.hpp>
 #include <libra/sim/timing.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -18,32 +20,46 @@ namespace libra::sim {
 ///
 /// A flow starts when the exchanges at both of its ends are ready, shares a sending port with what else that rank
 /// sends and a receiving port with what else the other receives, and ends when both have served it. The sender may run
-/// ahead of the receiver, so that a slow receiver does not hold up what its senders send to others.
+/// ahead of the receiver, so that a slow receiver does not hold up what its senders send to others. Where a connection
+/// to a rank of another node carries less than a port, no flow between nodes ends before its connection could carry it.
 class pool_network {
  public:
-  /// Port p of rank r has this number.
+  /// What a rank has that ends flows: its ports, then its connections to ranks of other nodes.
+  static constexpr std::uint32_t lines_per_rank = port_count + 1;
+
+  /// Port p of rank r is the line of this number.
   [[nodiscard]] static constexpr std::uint32_t number(std::int32_t rank, port p) noexcept {
-    return static_cast<std::uint32_t>(rank) * std::uint32_t{port_count} + static_cast<std::uint32_t>(p);
+    return static_cast<std::uint32_t>(rank) * lines_per_rank + static_cast<std::uint32_t>(p);
   }
 
-  /// Reads the flows of a pool's programs; none is under way. Errors: those of `pool_flows`.
-  void prepare(pool_batch const& batch, pool_program const& programs, topology const& links) {
+  /// Reads the flows of a pool's programs; none is under way. `peer_bytes_per_second` is what one rank sends one rank
+  /// of another node at most, 0 no less than a port. Errors: those of `pool_flows`.
+  void prepare(pool_batch const& batch, pool_program const& programs, topology const& links,
+               std::int64_t peer_bytes_per_second = 0) {
     links_ = links;
+    bool const paced = peer_bytes_per_second > 0 && peer_bytes_per_second < links.network_bytes_per_second;
+    peer_bytes_per_second_ = paced ? peer_bytes_per_second : 0;
     flows_.collect(batch, programs, links.ranks_per_node);
     exchanges_.assign(flows_.ops(), {});
     unserved_ends_.assign(flows_.all().size(), 2);
-    ports_.resize(programs.ranks.size() * port_count);
-    bytes_.assign(ports_.size(), 0);
-    for (shared_port& p : ports_) {
-      p.reset();
+    lines_.resize(programs.ranks.size());
+    for (rank_lines& l : lines_) {
+      for (shared_port& p : l.ports) {
+        p.reset();
+      }
+      l.connections.reset();
+      l.bytes = {};
+      l.noted = {};
     }
-    for (flow const& f : flows_.all()) {
+    for (std::size_t i = 0; i < flows_.all().size(); ++i) {
+      flow const& f = flows_.all()[i];
       for (op_index const o : {f.from, f.to}) {
         ++exchanges_[o].open_flows;
         exchanges_[o].network = exchanges_[o].network || f.network;
       }
-      bytes_[send_port(f)] += f.bytes;
-      bytes_[receive_port(f)] += f.bytes;
+      unserved_ends_[i] = paced && f.network ? 3 : 2;
+      lines_[static_cast<std::size_t>(f.from_rank)].bytes[sending(f)] += f.bytes;
+      lines_[static_cast<std::size_t>(f.to_rank)].bytes[receiving(f)] += f.bytes;
     }
     changed_.clear();
   }
@@ -71,10 +87,10 @@ class pool_network {
     }
   }
 
-  /// A port's next flow ends there. Calls `ended(op)` for each exchange whose last flow that was.
+  /// A line's next flow ends there. Calls `ended(op)` for each exchange whose last flow that was.
   template <class Ended>
-  void serve(std::uint32_t port_number, std::int64_t now_ps, Ended ended) {
-    ports_[port_number].finish(now_ps, [&](std::uint32_t f) {
+  void serve(std::uint32_t line, std::int64_t now_ps, Ended ended) {
+    auto const served = [&](std::uint32_t f) {
       if (--unserved_ends_[f] == 0) {
         for (op_index const o : {flows_[f].from, flows_[f].to}) {
           if (--exchanges_[o].open_flows == 0) {
@@ -82,21 +98,31 @@ class pool_network {
           }
         }
       }
-    });
-    changed_.push_back(port_number);
+    };
+    rank_lines& rank = lines_[line / lines_per_rank];
+    if (std::uint32_t const which = line % lines_per_rank; which < port_count) {
+      rank.ports[which].finish(now_ps, served);
+    } else {
+      rank.connections.finish(now_ps, served);
+    }
+    note(line);
   }
 
-  /// Calls `changed(port_number, next_ps)` for each port whose next end may have moved since the last call.
+  /// Calls `changed(line, next_ps)` once for each line whose next end may have moved since the last call.
   template <class Changed>
   void take_changes(Changed changed) {
-    for (std::uint32_t const p : changed_) {
-      changed(p, ports_[p].next_ps());
+    for (std::uint32_t const line : changed_) {
+      rank_lines& rank = lines_[line / lines_per_rank];
+      std::uint32_t const which = line % lines_per_rank;
+      rank.noted[which] = false;
+      changed(line, which < port_count ? rank.ports[which].next_ps() : rank.connections.next_ps());
     }
     changed_.clear();
   }
 
-  [[nodiscard]] port_use use_of(std::uint32_t port_number) const noexcept {
-    return {bytes_[port_number], ports_[port_number].busy_ps()};
+  [[nodiscard]] port_use use_of(std::size_t rank, port p) const noexcept {
+    rank_lines const& l = lines_[rank];
+    return {l.bytes[static_cast<std::size_t>(p)], l.ports[static_cast<std::size_t>(p)].busy_ps()};
   }
 
  private:
@@ -106,35 +132,59 @@ class pool_network {
     bool network{};  ///< has a peer in another node
   };
 
-  [[nodiscard]] static constexpr std::uint32_t send_port(flow const& f) noexcept {
-    return number(f.from_rank, f.network ? port::network_send : port::node_send);
+  struct rank_lines {
+    std::array<shared_port, port_count> ports;
+    /// Those over which this rank sends to other nodes.
+    paced_flows connections;
+    std::array<std::int64_t, port_count> bytes{};
+    /// Which lines are among the changed ones.
+    std::array<bool, lines_per_rank> noted{};
+  };
+
+  [[nodiscard]] static constexpr std::size_t sending(flow const& f) noexcept {
+    return static_cast<std::size_t>(f.network ? port::network_send : port::node_send);
   }
-  [[nodiscard]] static constexpr std::uint32_t receive_port(flow const& f) noexcept {
-    return number(f.to_rank, f.network ? port::network_receive : port::node_receive);
+  [[nodiscard]] static constexpr std::size_t receiving(flow const& f) noexcept {
+    return static_cast<std::size_t>(f.network ? port::network_receive : port::node_receive);
+  }
+  [[nodiscard]] static std::int64_t time_ps(std::int64_t bytes, std::int64_t bytes_per_second) {
+    return checked_int64(ceil_div(static_cast<int128>(bytes) * 1'000'000'000'000, bytes_per_second),
+                         "a transfer's picoseconds");
   }
 
   void start(std::uint32_t f, std::int64_t now_ps) {
     flow const& what = flows_[f];
-    std::int64_t const rate = what.network ? links_.network_bytes_per_second : links_.node_bytes_per_second;
     std::int64_t const alone_ps =
-        checked_int64(ceil_div(static_cast<int128>(what.bytes) * 1'000'000'000'000, rate), "a transfer's picoseconds");
-    for (std::uint32_t const p : {send_port(what), receive_port(what)}) {
-      ports_[p].add(now_ps, alone_ps, f);
-      if (changed_.empty() || changed_.back() != p) {
-        changed_.push_back(p);
-      }
+        time_ps(what.bytes, what.network ? links_.network_bytes_per_second : links_.node_bytes_per_second);
+    rank_lines& from = lines_[static_cast<std::size_t>(what.from_rank)];
+    from.ports[sending(what)].add(now_ps, alone_ps, f);
+    lines_[static_cast<std::size_t>(what.to_rank)].ports[receiving(what)].add(now_ps, alone_ps, f);
+    auto const first_line = [](std::int32_t rank) { return static_cast<std::uint32_t>(rank) * lines_per_rank; };
+    note(first_line(what.from_rank) + static_cast<std::uint32_t>(sending(what)));
+    note(first_line(what.to_rank) + static_cast<std::uint32_t>(receiving(what)));
+    if (unserved_ends_[f] == 3) {
+      from.connections.add(now_ps + time_ps(what.bytes, peer_bytes_per_second_), f);
+      note(first_line(what.from_rank) + std::uint32_t{port_count});
+    }
+  }
+
+  void note(std::uint32_t line) {
+    bool& noted = lines_[line / lines_per_rank].noted[line % lines_per_rank];
+    if (!noted) {
+      noted = true;
+      changed_.push_back(line);
     }
   }
 
   topology links_;
+  std::int64_t peer_bytes_per_second_{};  ///< 0: connections pace nothing
   pool_flows flows_;
   /// Shape: `[ops]`.
   std::vector<exchange_state> exchanges_;
-  /// Shape: `[flows]`.
+  /// Shape: `[flows]`. Two ports, and a connection that paces the flow.
   std::vector<std::uint8_t> unserved_ends_;
-  /// Shape: `[ranks * port_count]` each.
-  std::vector<shared_port> ports_;
-  std::vector<std::int64_t> bytes_;
+  /// Shape: `[ranks]`.
+  std::vector<rank_lines> lines_;
   std::vector<std::uint32_t> changed_;
 };
 

@@ -22,6 +22,9 @@ struct communicator_options {
   std::chrono::milliseconds timeout{std::chrono::minutes(10)};
   /// Blocks of a device that NCCL may take from the kernels, at most.
   std::int32_t max_ctas{8};
+  /// Channels that carry what goes to one rank of another node, at most as many as `max_ctas`. NCCL's own choice suits
+  /// all-to-alls: two, and one where ranks are many, which fills half a port or less when a round has few peers.
+  std::int32_t peer_channels{4};
 };
 
 /// A communicator of NCCL: one that this object owns, or one that the trainer does. No call of it blocks for longer
