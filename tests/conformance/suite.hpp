@@ -7,7 +7,8 @@
 //   - `cases`: how many random pools to run (a quarter of them under sanitizers; LIBRA_CASES overrides it);
 //   - `tolerance`: the largest error of outputs and of gradients, over the largest value of the tensor or 1. In 16 bits
 //     a backward call is given rounded outputs. Kernels that make up for it say `corrects_delta`, where they see whole
-//     rows; everywhere else gradients are compared to those of the outputs that were given;
+//     rows, and rings that keep their outputs need not; everywhere else gradients are compared to those of the outputs
+//     that were given;
 //   - `operator()(ranks, body)`: calls `body(backend&)` as every rank of a new pool of so many, and throws what the
 //   first rank to
 //     fail threw; where ranks are processes, each calls it as its own, and a pool of one rank is every process's own;
@@ -192,14 +193,14 @@ inline std::array<std::array<double, libra::tensor_count>, 2> errors_seen{};
 
 /// Prints them where LIBRA_SHOW_ERRORS is set: the figures of docs/cuda.md.
 template <class Ranks>
-void show_errors() {
+void show_errors(char const* of) {
   if (std::getenv("LIBRA_SHOW_ERRORS") == nullptr) {
     return;
   }
   for (std::size_t parts = 0; parts < 2; ++parts) {
     for (tensor const t : results) {
-      std::string const what = libra::message(parts == 0 ? "whole rows, " : "rings, ", name_of(t));
-      MESSAGE(what, ": ", errors_seen<Ranks>[parts][static_cast<std::size_t>(t)]);
+      std::string const what = libra::message(of, parts == 0 ? "whole rows, " : "rings, ", name_of(t));
+      MESSAGE(what, ": ", std::exchange(errors_seen<Ranks>[parts][static_cast<std::size_t>(t)], 0.0));
     }
   }
 }
@@ -251,11 +252,10 @@ struct expectation {
   }
 
   /// `bitwise`: o, lse and dq too must be those of one rank, which systems that combine partial results only reach to
-  /// rounding.
-  void check(std::vector<home_tensors<float>> const& got, bool bitwise) const {
-    auto const given = unit_roundoff<element_of<Ranks>> > 0 && !(bitwise && corrects_delta<Ranks>)
-                           ? reference<element_of<Ranks>>(batch, got)
-                           : std::vector<home_tensors<double>>{};
+  /// rounding. `unrounded`: gradients are those of outputs that were never rounded, whatever backward was given.
+  void check(std::vector<home_tensors<float>> const& got, bool bitwise, bool unrounded) const {
+    auto const given = unit_roundoff<element_of<Ranks>> > 0 && !unrounded ? reference<element_of<Ranks>>(batch, got)
+                                                                          : std::vector<home_tensors<double>>{};
     auto const& right = given.empty() ? exact : given;
     for (std::size_t r = 0; r < got.size(); ++r) {
       for (tensor const t : results) {
@@ -296,15 +296,15 @@ void check_waves(expectation<Ranks> const& expected, Dispatcher const& dispatch)
   for (std::int32_t waves = 1; waves <= 3; ++waves) {
     CAPTURE(dispatch.name);
     CAPTURE(waves);
-    expected.check(run<Ranks>(plan(expected.batch, dispatch, {.width = kernel_of<Ranks>::width, .waves = waves})),
-                   true);
+    expected.check(run<Ranks>(plan(expected.batch, dispatch, {.width = kernel_of<Ranks>::width, .waves = waves})), true,
+                   corrects_delta<Ranks>);
   }
 }
 
 template <class Ranks, class Dispatcher>
 void check_rings(expectation<Ranks> const& expected, Dispatcher const& dispatch) {
   CAPTURE(dispatch.name);
-  expected.check(run<Ranks>(plan(expected.batch, dispatch, {.width = kernel_of<Ranks>::width})), false);
+  expected.check(run<Ranks>(plan(expected.batch, dispatch, {.width = kernel_of<Ranks>::width})), false, false);
 }
 
 /// The largest sequence of a series of random pools: `Ranks::most_tokens`, or 1200 in all.
@@ -426,7 +426,7 @@ void check_results() {
     check_rings(expected, libra::usp{});
     check_rings(expected, libra::usp{batch.home.cp % 2 == 0 ? 2 : 1});
   }
-  show_errors<Ranks>();
+  show_errors<Ranks>("");
 }
 
 /// Backward on what forward kept, also when one operator serves call after call.
@@ -438,7 +438,7 @@ void check_kept_inputs() {
     CAPTURE(i);
     CAPTURE(describe(batch));
     expectation<Ranks> const expected(batch);
-    auto const check = [&](auto const& dispatch, std::int32_t waves, bool bitwise) {
+    auto const check = [&](auto const& dispatch, std::int32_t waves, bool ring) {
       CAPTURE(dispatch.name);
       CAPTURE(waves);
       // One dispatch for both passes, as keeping demands.
@@ -453,13 +453,16 @@ void check_kept_inputs() {
                               .ranks_per_node = i % 2 == 0 ? 2 : 0,
                               .keep_inputs = true});
       auto const once = run<Ranks>(kept);
-      expected.check(once, bitwise);
+      // Rings keep their outputs as they were before they were rounded.
+      expected.check(once, !ring, ring || corrects_delta<Ranks>);
       CHECK(same_bits(run<Ranks>(kept, 2), once));
     };
-    check(libra::ulysses{}, 1, true);
-    check(libra::pooled{}, static_cast<std::int32_t>(bits.between(1, 3)), true);
-    check(libra::usp{batch.home.cp % 2 == 0 ? 2 : 1}, 1, false);
+    check(libra::ulysses{}, 1, false);
+    check(libra::pooled{}, static_cast<std::int32_t>(bits.between(1, 3)), false);
+    check(libra::zigzag_ring{}, 1, true);
+    check(libra::usp{batch.home.cp % 2 == 0 ? 2 : 1}, 1, true);
   }
+  show_errors<Ranks>("kept, ");
 }
 
 /// Backward without the forward call that keeps its inputs.

@@ -56,7 +56,8 @@ TEST_CASE_FIXTURE(fixture, "clear zeroes a region and nothing else") {
 
 TEST_CASE_FIXTURE(fixture, "row_dot writes delta of its rows and heads") {
   std::ranges::fill(of(tensor::delta), -1.0F);
-  std::array<libra::region_task, 1> const tasks{{{{tensor::delta, segment, 0, 4, {10, 13}}, location::home(2)}}};
+  location const rows = location::home(2);
+  std::array<libra::dot_task, 1> const tasks{{{{tensor::delta, segment, 0, 4, {10, 13}}, rows, rows, rows}}};
   kernel.row_dot(tasks, at);
   for (std::size_t row = 0; row < 6 * 4; ++row) {
     float expected = -1.0F;
@@ -132,7 +133,8 @@ TEST_CASE_FIXTURE(fixture, "a tile in the workspace gives the bits of a tile at 
 TEST_CASE_FIXTURE(fixture, "backward adds to dk and dv and writes dq") {
   std::array const tiles{home_tile(2), home_tile(3)};
   kernel.attend(tiles, at);
-  std::array<libra::region_task, 1> const dots{{{{tensor::delta, segment, 2, 4, {0, tokens}}, location::home(0)}}};
+  location const rows = location::home(0);
+  std::array<libra::dot_task, 1> const dots{{{{tensor::delta, segment, 2, 4, {0, tokens}}, rows, rows, rows}}};
   kernel.row_dot(dots, at);
   std::ranges::fill(of(tensor::dk), 0.0F);
   std::ranges::fill(of(tensor::dv), 0.0F);

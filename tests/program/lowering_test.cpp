@@ -93,7 +93,7 @@ TEST_CASE("backward begins with delta at home and ends with sums at home") {
     CHECK(p.ops.front().kind == op_kind::row_dot);
     CHECK(p.ops.back().kind == op_kind::reduce);
     std::int64_t rows = 0;
-    for (libra::region_task const& t : p.dots) {
+    for (libra::dot_task const& t : p.dots) {
       CHECK(t.what.what == tensor::delta);
       CHECK(t.what.heads() == 4);
       rows += t.what.tokens.size();

@@ -64,6 +64,8 @@ TEST_CASE("with kept inputs, backward runs right on what forward left, and bring
         // The members of a ring pass keys on in both passes.
         REQUIRE(t.what.what != libra::tensor::q);
         REQUIRE((ring || (t.what.what != libra::tensor::k && t.what.what != libra::tensor::v)));
+        // Delta is made where the outputs were kept.
+        REQUIRE((!ring || t.what.what != libra::tensor::delta));
       }
     }
   }

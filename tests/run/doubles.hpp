@@ -89,7 +89,7 @@ struct kernel {
   void attend_backward(std::span<libra::tile_task const> t, libra::bindings const&) {
     log->push_back(libra::message("attend_backward ", t.size()));
   }
-  void row_dot(std::span<libra::region_task const> t, libra::bindings const&) {
+  void row_dot(std::span<libra::dot_task const> t, libra::bindings const&) {
     log->push_back(libra::message("row_dot ", t.size()));
   }
   void clear(std::span<libra::region_task const> t, libra::bindings const&) {

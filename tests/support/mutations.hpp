@@ -66,8 +66,17 @@ class mutator {
         }
         break;
       case 6:
-        if (region_task* t = any(p.dots)) {
-          return place("dot", p.dots, t) + (bits_.below(3) == 0 ? change("at", t->at) : change(t->what));
+        if (dot_task* t = any(p.dots)) {
+          switch (bits_.below(6)) {
+            case 0:
+              return place("dot", p.dots, t) + change("at", t->at);
+            case 1:
+              return place("dot", p.dots, t) + change("d_o", t->d_o);
+            case 2:
+              return place("dot", p.dots, t) + change("o", t->o);
+            default:
+              return place("dot", p.dots, t) + change(t->what);
+          }
         }
         break;
       case 7:

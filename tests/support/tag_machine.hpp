@@ -431,7 +431,7 @@ class tag_machine {
         }
         return false;
       case op_kind::row_dot:
-        if (region_task const* t = nth(code.dots, o.items, n)) {
+        if (dot_task const* t = nth(code.dots, o.items, n)) {
           dot(r, *t);
           return true;
         }
@@ -610,16 +610,16 @@ class tag_machine {
     }
   }
 
-  void dot(std::size_t r, region_task const& t) {
+  void dot(std::size_t r, dot_task const& t) {
     expect(t.what.what == tensor::delta && backward(), "row_dot makes delta");
     check_region(t.what);
-    expect(t.at.at_home(), "row_dot works at home");
     for_each_element(t.what, [&](std::int64_t token, std::int32_t h) {
-      for (tensor const x : {tensor::o, tensor::d_o}) {
-        region of = t.what;
-        of.what = x;
-        static_cast<void>(get_right(r, of, t.at, token, h));
-      }
+      region of = t.what;
+      of.what = tensor::d_o;
+      static_cast<void>(get_right(r, of, t.d_o, token, h));
+      of.what = t.o.at_home() ? tensor::o : written(tensor::o, false);
+      expect(get(r, of, t.o, token, h) == complete(tensor::o, t.what.segment, token, h), "rank ", r, " uses token ",
+             token, " head ", h, " of an output before it is there");
       put(r, t.what, t.at, token, h, tag(tensor::delta, t.what.segment, token, h));
     });
   }

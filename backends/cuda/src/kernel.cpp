@@ -23,6 +23,7 @@ struct device_batch::lists {
   device_buffer<tile_task> by_keys;
   task_list<key_group> groups;
   task_list<region_task> regions;
+  task_list<dot_task> dots;
   task_list<reduce_task> sums;
   device_buffer<location> partials;
 };
@@ -154,14 +155,13 @@ void check_tile(tile_task const& t, bool backward, bindings const& at) {
   }
 }
 
-void check_dot(region_task const& task, bindings const& at) {
+void check_dot(dot_task const& task, bindings const& at) {
   region what = task.what;
-  for (tensor const t : {tensor::d_o, tensor::o}) {
-    what.what = t;
-    static_cast<void>(at.read(what, task.at));
-  }
-  what.what = tensor::delta;
-  static_cast<void>(at.write(what, task.at));
+  what.what = tensor::d_o;
+  static_cast<void>(at.read(what, task.d_o));
+  what.what = task.output();
+  static_cast<void>(at.read(what, task.o));
+  static_cast<void>(at.write(task.what, task.at));
 }
 
 void check_sum(reduce_task const& task, std::span<location const> partials, bindings const& at) {
@@ -186,7 +186,7 @@ void check_regions(op const& what, program const& of, bindings const& at) {
       }
       break;
     case op_kind::row_dot:
-      for (region_task const& t : of.dots_of(what)) {
+      for (dot_task const& t : of.dots_of(what)) {
         check_dot(t, at);
       }
       break;
@@ -246,7 +246,7 @@ device_batch kernel<Element>::prepare(op const& what, program const& of, attenti
       break;
     }
     case op_kind::row_dot:
-      made->regions = task_list(of.dots_of(what), in);
+      made->dots = task_list(of.dots_of(what), in);
       break;
     case op_kind::clear:
       made->regions = task_list(of.clears_of(what), in);
@@ -278,7 +278,7 @@ void kernel<Element>::run(device_batch const& batch, parameter_block const& at) 
       launch.attend_backward_keys<Element>(l.by_keys.address(), l.groups);
       break;
     case op_kind::row_dot:
-      launch.row_dot<Element>(l.regions);
+      launch.row_dot<Element>(l.dots);
       break;
     case op_kind::clear:
       launch.clear(l.regions);
@@ -318,10 +318,10 @@ void kernel<Element>::attend_backward(std::span<tile_task const> tiles, bindings
 }
 
 template <element Element>
-void kernel<Element>::row_dot(std::span<region_task const> regions, bindings const& at) {
+void kernel<Element>::row_dot(std::span<dot_task const> dots, bindings const& at) {
   program only;
-  only.dots.assign(regions.begin(), regions.end());
-  only.ops.push_back(alone(op_kind::row_dot, regions.size()));
+  only.dots.assign(dots.begin(), dots.end());
+  only.ops.push_back(alone(op_kind::row_dot, dots.size()));
   run_alone(only, at);
 }
 

@@ -47,10 +47,10 @@ void launcher::attend_backward_keys(tile_task const* tiles, task_list<key_group>
 }
 
 template <element Element>
-void launcher::row_dot(task_list<region_task> const& regions) const {
-  if (regions.units() > 0) {
-    launch(in, over_rows(regions.units()), device::dot_rows<Element>, call, shape, regions.items(), regions.ends(),
-           regions.count());
+void launcher::row_dot(task_list<dot_task> const& dots) const {
+  if (dots.units() > 0) {
+    launch(in, over_rows(dots.units()), device::dot_rows<Element>, call, shape, dots.items(), dots.ends(),
+           dots.count());
   }
 }
 
@@ -92,7 +92,7 @@ void launch_scatter(call_parameters const* call, task_list<row_move> const& move
   template void launcher::attend<Element>(task_list<tile_task> const&) const;                                        \
   template void launcher::attend_backward_rows<Element>(task_list<tile_task> const&) const;                          \
   template void launcher::attend_backward_keys<Element>(tile_task const*, task_list<key_group> const&) const;        \
-  template void launcher::row_dot<Element>(task_list<region_task> const&) const;                                     \
+  template void launcher::row_dot<Element>(task_list<dot_task> const&) const;                                        \
   template void launcher::reduce<Element>(task_list<reduce_task> const&, location const*) const;
 LIBRA_INSTANTIATE(float)
 LIBRA_INSTANTIATE(bf16)

@@ -25,7 +25,7 @@ struct launcher {
   template <element Element>
   void attend_backward_keys(tile_task const* tiles, task_list<key_group> const& groups) const;
   template <element Element>
-  void row_dot(task_list<region_task> const& regions) const;
+  void row_dot(task_list<dot_task> const& dots) const;
   void clear(task_list<region_task> const& regions) const;
   template <element Element>
   void reduce(task_list<reduce_task> const& sums, location const* partials) const;

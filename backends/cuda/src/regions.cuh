@@ -19,25 +19,35 @@ LIBRA_DEVICE void for_each_row(std::int64_t const* ends, std::int64_t items, Vis
   }
 }
 
+/// What a lane adds to the dot product of two rows: those of its channels.
+template <class A, class B>
+LIBRA_DEVICE float dot_of_lane(A const* a, B const* b, int channels) {
+  float sum = 0.0F;
+  for (int c = static_cast<int>(lane()); c < channels; c += static_cast<int>(warp_threads)) {
+    sum = multiply_add(to_float(a[c]), to_float(b[c]), sum);
+  }
+  return sum;
+}
+
 /// `delta = rowsum(d_o * o)`.
 template <class Element>
 LIBRA_KERNEL(region_threads)
-dot_rows(call_parameters const* call, geometry g, region_task const* tasks, std::int64_t const* ends,
-         std::int64_t items) {
+dot_rows(call_parameters const* call, geometry g, dot_task const* tasks, std::int64_t const* ends, std::int64_t items) {
   for_each_row(ends, items, [&](std::int64_t n, std::int64_t row) {
-    region_task task = tasks[n];
-    task.what.what = tensor::d_o;
-    operand const d_o = operand_of(*call, g, task.what, task.at);
-    task.what.what = tensor::o;
-    operand const o = operand_of(*call, g, task.what, task.at);
-    task.what.what = tensor::delta;
-    operand const delta = operand_of(*call, g, task.what, task.at);
+    dot_task const task = tasks[n];
+    auto const rows_of = [&](tensor t, location where) {
+      region what = task.what;
+      what.what = t;
+      return operand_of(*call, g, what, where);
+    };
+    bool const rounded = task.output() == tensor::o;
+    operand const d_o = rows_of(tensor::d_o, task.d_o);
+    operand const o = rows_of(task.output(), task.o);
+    operand const delta = rows_of(tensor::delta, task.at);
     for (std::int32_t head = 0; head < task.what.head_end - task.what.head_begin; ++head) {
-      float sum = 0.0F;
-      for (int c = static_cast<int>(lane()); c < g.shape.head_dim; c += static_cast<int>(warp_threads)) {
-        sum = multiply_add(to_float(d_o.at<Element>(row, head)[c]), to_float(o.at<Element>(row, head)[c]), sum);
-      }
-      sum = warp_sum(sum);
+      float const part = rounded ? dot_of_lane(d_o.at<Element>(row, head), o.at<Element>(row, head), g.shape.head_dim)
+                                 : dot_of_lane(d_o.at<Element>(row, head), o.at<float>(row, head), g.shape.head_dim);
+      float const sum = warp_sum(part);
       if (lane() == 0) {
         *delta.at<float>(row, head) = sum;
       }

@@ -29,6 +29,7 @@ struct units_of {
   LIBRA_ON_DEVICE std::int64_t operator()(region_task const& t) const {
     return t.what.tokens.end - t.what.tokens.begin;
   }
+  LIBRA_ON_DEVICE std::int64_t operator()(dot_task const& t) const { return t.what.tokens.end - t.what.tokens.begin; }
   LIBRA_ON_DEVICE std::int64_t operator()(reduce_task const& t) const {
     return t.what.tokens.end - t.what.tokens.begin;
   }
@@ -54,6 +55,9 @@ void count_units(key_group const* items, std::int64_t count, std::int64_t* ends,
   scan(items, count, ends, in);
 }
 void count_units(region_task const* items, std::int64_t count, std::int64_t* ends, stream_ref in) {
+  scan(items, count, ends, in);
+}
+void count_units(dot_task const* items, std::int64_t count, std::int64_t* ends, stream_ref in) {
   scan(items, count, ends, in);
 }
 void count_units(reduce_task const* items, std::int64_t count, std::int64_t* ends, stream_ref in) {

@@ -16,6 +16,7 @@ namespace libra::cuda {
 void count_units(tile_task const* items, std::int64_t count, std::int64_t* ends, stream_ref in);
 void count_units(key_group const* items, std::int64_t count, std::int64_t* ends, stream_ref in);
 void count_units(region_task const* items, std::int64_t count, std::int64_t* ends, stream_ref in);
+void count_units(dot_task const* items, std::int64_t count, std::int64_t* ends, stream_ref in);
 void count_units(reduce_task const* items, std::int64_t count, std::int64_t* ends, stream_ref in);
 void count_units(row_move const* items, std::int64_t count, std::int64_t* ends, stream_ref in);
 

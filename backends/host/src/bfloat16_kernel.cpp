@@ -208,22 +208,25 @@ void bfloat16_kernel::attend_backward(std::span<tile_task const> tiles, bindings
   }
 }
 
-void bfloat16_kernel::row_dot(std::span<region_task const> regions, bindings const& at) {
+void bfloat16_kernel::row_dot(std::span<dot_task const> dots, bindings const& at) {
   std::int32_t const dim = at.shape().head_dim;
-  for (region_task const& task : regions) {
-    region what = task.what;
-    auto const rows = [&](tensor t) {
+  for (dot_task const& task : dots) {
+    auto const rows = [&](tensor t, location where) {
+      region what = task.what;
       what.what = t;
-      return at.read(what, task.at);
+      return at.read(what, where);
     };
-    const_rows const d_o = rows(tensor::d_o);
-    const_rows const o = rows(tensor::o);
-    what.what = tensor::delta;
-    mutable_rows const delta = at.write(what, task.at);
+    const_rows const d_o = rows(tensor::d_o, task.d_o);
+    const_rows const o = rows(task.output(), task.o);
+    mutable_rows const delta = at.write(task.what, task.at);
     for (std::int64_t r = 0; r < d_o.rows; r += rows_at_once) {
       std::int64_t const end = std::min(r + rows_at_once, d_o.rows);
-      host::row_dot(widen(some_rows(d_o, r, end), dim, d_o_), widen(some_rows(o, r, end), dim, rows_),
-                    as_floats<float>(some_rows(delta, r, end), 1), {end - r, what.heads(), dim});
+      const_rows const outputs = some_rows(o, r, end);
+      head_rows<float const> const values = task.output() == tensor::o
+                                                ? head_rows<float const>(widen(outputs, dim, rows_))
+                                                : as_floats<float const>(outputs, dim);
+      host::row_dot(widen(some_rows(d_o, r, end), dim, d_o_), values, as_floats<float>(some_rows(delta, r, end), 1),
+                    {end - r, task.what.heads(), dim});
     }
   }
 }

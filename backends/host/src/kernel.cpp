@@ -117,18 +117,17 @@ void kernel::attend_backward(std::span<tile_task const> tiles, bindings const& a
   }
 }
 
-void kernel::row_dot(std::span<region_task const> regions, bindings const& at) {
+void kernel::row_dot(std::span<dot_task const> dots, bindings const& at) {
   std::int32_t const head_dim = at.shape().head_dim;
-  for (region_task const& task : regions) {
-    region what = task.what;
-    auto const rows = [&](tensor t) {
+  for (dot_task const& task : dots) {
+    auto const rows = [&](tensor t, location where) {
+      region what = task.what;
       what.what = t;
-      return as_heads<float const>(at.read(what, task.at), head_dim);
+      return as_heads<float const>(at.read(what, where), head_dim);
     };
-    auto const d_o = rows(tensor::d_o);
-    auto const o = rows(tensor::o);
-    what.what = tensor::delta;
-    host::row_dot(d_o, o, as_heads<float>(at.write(what, task.at), 1), {what.tokens.size(), what.heads(), head_dim});
+    host::row_dot(rows(tensor::d_o, task.d_o), rows(task.output(), task.o),
+                  as_heads<float>(at.write(task.what, task.at), 1),
+                  {task.what.tokens.size(), task.what.heads(), head_dim});
   }
 }
 

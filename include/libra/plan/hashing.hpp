@@ -135,11 +135,17 @@ inline void add_to(hasher& h, program const& p) noexcept {
       }
     }
   }
-  for (auto const* regions : {&p.clears, &p.dots}) {
-    h.add(regions->size());
-    for (region_task const& t : *regions) {
-      add_to(h, t.what);
-      h.add(t.at.code());
+  h.add(p.clears.size());
+  for (region_task const& t : p.clears) {
+    add_to(h, t.what);
+    h.add(t.at.code());
+  }
+  h.add(p.dots.size());
+  for (dot_task const& t : p.dots) {
+    add_to(h, t.what);
+    h.add(t.at.code());
+    if (t.d_o != t.at || t.o != t.at) {  // only where rings keep their outputs
+      h.add(t.d_o.code()).add(t.o.code());
     }
   }
   h.add(p.reduces.size());

@@ -38,8 +38,9 @@ struct plan_options {
   /// Pass keys, values and their gradients on inside a node, so that they cross to it once.
   bool relay{true};
   /// Queries, keys and values that forward brings to a tile's rank stay there for backward, which then brings only
-  /// gradients and statistics. Both passes are dispatched alike, by the costs of backward. Costs the `kept_bytes` of
-  /// `pool_traffic` per forward call whose backward call is still to come.
+  /// gradients and statistics; rings of 16-bit elements also keep their outputs in fp32, from which backward computes
+  /// delta. Both passes are dispatched alike, by the costs of backward. Costs the `kept_bytes` of `pool_traffic` per
+  /// forward call whose backward call is still to come.
   bool keep_inputs{false};
   /// By how many bytes of a round a rank's network port has to exceed the mean of its node before neighbours carry the
   /// surplus, and by how many all ports of a node have to be relieved before other nodes share what they get from it.

@@ -37,21 +37,22 @@ inline constexpr std::array partial_sums{tensor::dk, tensor::dv};
 /// What every rank does with its home rows whoever computes their tiles.
 struct home_tasks {
   /// Shape: `[ranks]`. The rows whose delta is computed; none in the forward pass.
-  std::vector<std::vector<region_task>> dots;
+  std::vector<std::vector<dot_task>> dots;
   /// Shape: `[ranks]`. The local rows that hold no token.
   std::vector<row_range> padding;
 };
 
 [[nodiscard]] inline home_tasks list_home_tasks(pool_batch const& batch, pass direction) {
   auto const ranks = static_cast<std::size_t>(batch.ranks());
-  home_tasks tasks{.dots = std::vector<std::vector<region_task>>(ranks), .padding = std::vector<row_range>(ranks)};
+  home_tasks tasks{.dots = std::vector<std::vector<dot_task>>(ranks), .padding = std::vector<row_range>(ranks)};
   for (std::size_t s = 0; s < batch.segments.size(); ++s) {
     segment_id const id(s);
     batch.for_each_home(id, {0, batch.length(id)}, [&](rank_id h, row_range tokens, std::int64_t local) {
       std::int64_t& used = tasks.padding[h.index()].begin;
       used = std::max(used, local + tokens.size());
       if (direction == pass::backward) {
-        tasks.dots[h.index()].push_back({{tensor::delta, id, 0, batch.shape.q_heads, tokens}, location::home(local)});
+        location const at = location::home(local);
+        tasks.dots[h.index()].push_back({{tensor::delta, id, 0, batch.shape.q_heads, tokens}, at, at, at});
       }
     });
   }

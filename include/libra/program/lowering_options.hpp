@@ -23,7 +23,9 @@ struct lowering_options {
   /// surplus, and by how many all ports of a node have to be relieved before other nodes share what they get from it.
   std::int64_t spread_bytes{std::int64_t{1} << 20};
   /// Queries, keys and values that the forward pass brings to a tile's rank stay in its workspace, and the backward
-  /// pass brings only gradients and statistics. Both passes must be lowered from the same tiles, with this set alike.
+  /// pass brings only gradients and statistics. Rings whose elements are narrower than partial sums also keep their
+  /// outputs as they were before they were rounded. Both passes must be lowered from the same tiles, with this set
+  /// alike.
   bool keep_inputs{false};
   /// Nothing may pass through a rank of another group.
   bool groups_apart{false};

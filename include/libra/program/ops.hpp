@@ -150,7 +150,7 @@ struct tile_task {
   friend constexpr bool operator==(tile_task const&, tile_task const&) = default;
 };
 
-/// A region that an op sets to zero, or for which it computes `delta`, and where it is.
+/// A region that an op sets to zero, and where it is.
 ///
 /// Padding rows belong to no segment: their region names `no_segment` and counts local tokens.
 struct region_task {
@@ -160,6 +160,20 @@ struct region_task {
   friend constexpr bool operator==(region_task const&, region_task const&) = default;
 };
 inline constexpr segment_id no_segment{-1};
+
+/// Makes `delta` of rows, region `what` at `at`: the products of their `d_o` and `o`, summed over the channels.
+///
+/// `o` at home was rounded to the home's element type; in the workspace lies `o_part`, which was not.
+struct dot_task {
+  region what;
+  location at;
+  location d_o;
+  location o;
+
+  /// Which tensor is at `o`.
+  [[nodiscard]] constexpr tensor output() const noexcept { return o.at_home() ? tensor::o : tensor::o_part; }
+  friend constexpr bool operator==(dot_task const&, dot_task const&) = default;
+};
 
 /// A sum of partial results: region `what` at `into`, at home or in the workspace, becomes the sum, in order, of
 /// `program::partials[first, last)`, each of `part_of(what.what)`, and is rounded once. `o_part` has no sum: `o` is
@@ -177,7 +191,7 @@ enum class op_kind : std::uint8_t {
   exchange,         ///< one round: sends and receives of this rank
   attend,           ///< a batch of tiles, forward
   attend_backward,  ///< a batch of tiles, backward
-  row_dot,          ///< delta = rowsum(d_o * o) of home regions
+  row_dot,          ///< delta = rowsum(d_o * o) of regions
   clear,            ///< set regions to zero
   reduce,           ///< sum partial results into home regions
 };
@@ -232,12 +246,12 @@ struct program {
   std::vector<transfer> receives;
   std::vector<tile_task> tiles;
   std::vector<region_task> clears;
-  std::vector<region_task> dots;
+  std::vector<dot_task> dots;
   std::vector<reduce_task> reduces;
   std::vector<location> partials;
-  /// The inputs of tiles that lie in the workspace from the forward pass to the end of the backward pass: forward
-  /// leaves them there, backward begins with them. Equal in both programs of a pair; empty where inputs are brought
-  /// twice.
+  /// The inputs of tiles, and unrounded outputs of rings, that lie in the workspace from the forward pass to the end of
+  /// the backward pass: forward leaves them there, backward begins with them. Equal in both programs of a pair; empty
+  /// where inputs are brought twice.
   std::vector<region_task> kept;
   /// The first bytes of the workspace, which hold `kept` and nothing else.
   std::int64_t kept_bytes{};
@@ -247,7 +261,7 @@ struct program {
   [[nodiscard]] std::span<transfer const> receives_of(op const& o) const { return slice(receives, o.receives); }
   [[nodiscard]] std::span<tile_task const> tiles_of(op const& o) const { return slice(tiles, o.items); }
   [[nodiscard]] std::span<region_task const> clears_of(op const& o) const { return slice(clears, o.items); }
-  [[nodiscard]] std::span<region_task const> dots_of(op const& o) const { return slice(dots, o.items); }
+  [[nodiscard]] std::span<dot_task const> dots_of(op const& o) const { return slice(dots, o.items); }
   [[nodiscard]] std::span<reduce_task const> reduces_of(op const& o) const { return slice(reduces, o.items); }
   [[nodiscard]] std::span<location const> partials_of(reduce_task const& r) const {
     return slice(partials, {r.first, r.last});

@@ -130,7 +130,8 @@ class region_store {
   void check_kept(region_task const& kept) const {
     tensor const x = kept.what.what;
     std::int64_t const bytes = programs_.ranks[rank_.index()].kept_bytes;
-    expect(x == tensor::q || x == tensor::k || x == tensor::v, "keeps ", kept.what, ", which is not an input");
+    expect(x == tensor::q || x == tensor::k || x == tensor::v || x == tensor::o_part, "keeps ", kept.what,
+           ", which is neither an input nor an unrounded output");
     expect(kept.at.in_workspace(), "keeps ", kept.what, " outside the workspace");
     check_region(kept.what);
     expect(kept.at.byte() + kept.what.tokens.size() * stride_of(kept.what) <= bytes, "keeps ", kept.what, " at byte ",

@@ -85,11 +85,14 @@ class ring_build {
   pass direction{};
   element_bytes width;
   std::size_t steps{};  ///< of the largest ring
-  bool keeps{};         ///< queries and own keys and values that forward gathers stay for backward
+  bool keeps{};         ///< what backward would have to bring again, or has lost, stays in the workspace
   bool gathers{};       ///< some member does not hold its rows
   std::vector<ring_rank> ranks;
 
   [[nodiscard]] std::int64_t row_bytes(tensor t) const noexcept { return wire_row_bytes(t, batch.shape, width); }
+  /// Whether outputs stay as they were before they were rounded, for `delta`: a ring sees a row's keys one part after
+  /// the other, and so cannot make up for what rounding cost.
+  [[nodiscard]] bool keeps_outputs() const noexcept { return keeps && width.activation < width.partial; }
 
   /// Lists a rank's ops. The keys of step j + 1 come after step j - 1 was computed: two steps' keys are alive at a
   /// time.
@@ -99,10 +102,15 @@ class ring_build {
     for (auto* which : {&rank.fetch, &rank.clear, &rank.attend, &rank.sum, &rank.deliver}) {
       which->assign(steps, none);
     }
-    rank.dot = dots ? rank.list.push(op_kind::row_dot, queue::compute, {}) : none;
+    // Where it reads what a member kept, delta is made there once d_o has come; otherwise at home, before it is sent.
+    bool const late = keeps_outputs() && backward;
+    rank.dot = dots && !late ? rank.list.push(op_kind::row_dot, queue::compute, {}) : none;
     rank.padding = pads ? rank.list.push(op_kind::clear, queue::compute, {}) : none;
     if (gathers && steps > 0) {
       rank.fetch[0] = rank.list.push(op_kind::exchange, queue::fetch, {rank.dot});
+    }
+    if (late && !rank.seats.empty()) {
+      rank.dot = rank.list.push(op_kind::row_dot, queue::compute, {gathers ? rank.fetch[0] : none});
     }
     std::size_t last = none;
     for (std::size_t j = 0; j < steps; ++j) {
@@ -154,7 +162,7 @@ class ring_build {
                            std::size_t also) {
         return rank.memory.add(of.size() * heads * row_bytes(x), first, last, also == none ? last : also);
       };
-      if (!own.rows_home && keeps) {
+      if (keeps) {
         keep(rank, s);
       }
       if (!own.rows_home) {
@@ -165,9 +173,8 @@ class ring_build {
       }
       for (tensor const x : row_outputs(direction)) {
         bool const parts = part_of(x) != x;
-        if (parts) {
-          s.rows[static_cast<std::size_t>(part_of(x))] =
-              add(part_of(x), own, g.heads(), rank.attend[0], rank.store, none);
+        if (std::size_t& block = s.rows[static_cast<std::size_t>(part_of(x))]; parts && block == none) {
+          block = add(part_of(x), own, g.heads(), rank.attend[0], rank.store, none);
         }
         if (!own.rows_home) {
           s.rows[static_cast<std::size_t>(x)] =
@@ -225,6 +232,9 @@ class ring_build {
     ring::member const& own = g.members[s.member];
     for (std::size_t i = 0; i < own.rows.size() && !own.rows_home; ++i) {
       for (tensor const x : fetched_rows(direction, keeps)) {
+        if (x == tensor::delta && keeps_outputs()) {
+          continue;
+        }
         move_rows(moved, rank, {x, g.segment, g.head_begin, g.head_end, own.rows[i]}, row_location(rank, g, s, x, i),
                   true);
       }
@@ -246,7 +256,7 @@ class ring_build {
   }
 
  private:
-  /// Keeps what a seat gathers in the forward pass: both passes list it alike.
+  /// Keeps what a seat gathers and computes in the forward pass: both passes list it alike.
   void keep(ring_rank& rank, seat& s) const {
     ring const& g = rings[s.ring];
     ring::member const& own = g.members[s.member];
@@ -259,6 +269,13 @@ class ring_build {
       }
       return rank.memory.fix(at);
     };
+    if (keeps_outputs()) {
+      s.rows[static_cast<std::size_t>(tensor::o_part)] =
+          whole({tensor::o_part, g.segment, g.head_begin, g.head_end, {}});
+    }
+    if (own.rows_home) {
+      return;
+    }
     s.rows[static_cast<std::size_t>(tensor::q)] = whole({tensor::q, g.segment, g.head_begin, g.head_end, {}});
     for (std::size_t x = 0; x < 2; ++x) {
       s.steps[0].keys[x] = whole(keys_of(g, key_inputs[x], {}));

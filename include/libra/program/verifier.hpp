@@ -247,9 +247,8 @@ class interpreter {
         }
         break;
       case op_kind::row_dot:
-        for (region_task const& t : code.dots_of(o)) {
-          expect(t.what.what == tensor::delta, "row_dot writes ", t.what);
-          store_.write(t.what, t.at, whole_rows(t.what));
+        for (dot_task const& t : code.dots_of(o)) {
+          dot(t);
         }
         break;
       case op_kind::clear:
@@ -310,6 +309,18 @@ class interpreter {
     for (tensor const x : {tensor::dk, tensor::dv}) {
       store_.accumulate(of_keys(x), t.where(x), id);
     }
+  }
+
+  void dot(dot_task const& t) {
+    expect(t.what.what == tensor::delta && backward(), "row_dot writes ", t.what);
+    auto const read = [&](tensor x, location at) {
+      region of = t.what;
+      of.what = x;
+      static_cast<void>(store_.read(of, at));
+    };
+    read(tensor::d_o, t.d_o);
+    read(t.output(), t.o);
+    store_.write(t.what, t.at, whole_rows(t.what));
   }
 
   void clear(region_task const& t) {

@@ -82,7 +82,7 @@ concept kernel_memory = std::movable<M> && requires(M const& m) {
 ///   are float.
 /// - `allocate` returns at least so many bytes, aligned for any region.
 /// - `attend` and `attend_backward` compute tiles (`tile_task`); backward writes dq and adds to dk and dv.
-/// - `row_dot` computes delta from d_o and o at the same home rows; `clear` sets rows to zero.
+/// - `row_dot` computes delta from d_o and o (`dot_task`); `clear` sets rows to zero.
 /// - `reduce` sets each task's region to the sum, in order, of its locations in `partials` (`reduce_task`).
 ///
 /// Work may be asynchronous as long as it keeps its order and the transport follows it. Errors: `run_error` or
@@ -93,12 +93,12 @@ concept tile_kernel =
     (sizeof(typename K::element) == static_cast<std::size_t>(K::width.activation)) &&
     (K::width.statistic == sizeof(float)) &&
     requires(K& kernel, bindings const& at, std::int64_t bytes, std::span<tile_task const> tiles,
-             std::span<region_task const> regions, std::span<reduce_task const> sums,
+             std::span<dot_task const> dots, std::span<region_task const> regions, std::span<reduce_task const> sums,
              std::span<location const> partials) {
       { kernel.allocate(bytes) } -> std::same_as<typename K::memory>;
       { kernel.attend(tiles, at) } -> std::same_as<void>;
       { kernel.attend_backward(tiles, at) } -> std::same_as<void>;
-      { kernel.row_dot(regions, at) } -> std::same_as<void>;
+      { kernel.row_dot(dots, at) } -> std::same_as<void>;
       { kernel.clear(regions, at) } -> std::same_as<void>;
       { kernel.reduce(sums, partials, at) } -> std::same_as<void>;
     };
@@ -167,7 +167,7 @@ struct kernel {
   memory allocate(std::int64_t) { return {}; }
   void attend(std::span<tile_task const>, bindings const&) {}
   void attend_backward(std::span<tile_task const>, bindings const&) {}
-  void row_dot(std::span<region_task const>, bindings const&) {}
+  void row_dot(std::span<dot_task const>, bindings const&) {}
   void clear(std::span<region_task const>, bindings const&) {}
   void reduce(std::span<reduce_task const>, std::span<location const>, bindings const&) {}
 };

@@ -86,7 +86,7 @@ class kernel {
   // What `tile_kernel` asks for: each call prepares its batch and waits for what is on the stream.
   void attend(std::span<tile_task const> tiles, bindings const& at);
   void attend_backward(std::span<tile_task const> tiles, bindings const& at);
-  void row_dot(std::span<region_task const> regions, bindings const& at);
+  void row_dot(std::span<dot_task const> dots, bindings const& at);
   void clear(std::span<region_task const> regions, bindings const& at);
   void reduce(std::span<reduce_task const> sums, std::span<location const> partials, bindings const& at);
 

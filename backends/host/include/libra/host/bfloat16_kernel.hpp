@@ -28,7 +28,7 @@ class bfloat16_kernel {
   [[nodiscard]] memory allocate(std::int64_t bytes) { return memory(bytes); }
   void attend(std::span<tile_task const> tiles, bindings const& at, progress_hook poll = {});
   void attend_backward(std::span<tile_task const> tiles, bindings const& at, progress_hook poll = {});
-  void row_dot(std::span<region_task const> regions, bindings const& at);
+  void row_dot(std::span<dot_task const> dots, bindings const& at);
   void clear(std::span<region_task const> regions, bindings const& at);
   void reduce(std::span<reduce_task const> sums, std::span<location const> partials, bindings const& at);
 
