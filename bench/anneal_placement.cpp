@@ -1,6 +1,7 @@
 // A long simulated annealing of placements: an upper bound on the best makespan, to judge the placers by.
 //
 // usage: anneal_placement LENGTHS... [--window N] [--dp D] [--cp C] [--pool P] [--micro-steps M] [--seconds S]
+//                         [--packer best_fit_decreasing|balanced]
 //
 // Prints one line of JSON: the makespan over the mean that the placers reach, the certificate's bound, and what
 // annealing reaches in S seconds of CPU time, divided evenly over the global batches. Floating point, random and slow
@@ -12,6 +13,7 @@
 #include <libra/io/lengths.hpp>
 #include <libra/model/machine.hpp>
 #include <libra/model/transformer.hpp>
+#include <libra/pack/balanced.hpp>
 #include <libra/pack/best_fit_decreasing.hpp>
 #include <libra/place/as_packed.hpp>
 #include <libra/place/longest_first.hpp>
@@ -44,6 +46,7 @@ struct settings {
   std::vector<std::string> files;
   libra::layout layout{.micro_steps = 4};
   double seconds{60};
+  bool balanced{false};
 };
 
 settings parse(std::span<char* const> words) {
@@ -56,6 +59,12 @@ settings parse(std::span<char* const> words) {
     }
     libra::require(i + 1 < words.size(), word, " has no value");
     std::string const value = words[++i];
+    if (word == "--packer") {
+      s.balanced = value == libra::balanced::name;
+      libra::require(s.balanced || value == libra::best_fit_decreasing::name, "--packer is ", value, ", expected ",
+                     libra::best_fit_decreasing::name, " or ", libra::balanced::name);
+      continue;
+    }
     double const number = std::stod(value);
     auto const integer = static_cast<std::int32_t>(number);
     if (word == "--window")
@@ -243,7 +252,8 @@ void anneal(libra::placement& placed, std::span<int128 const> work, libra::layou
 int run(settings const& s) {
   std::vector<std::int64_t> const lengths = libra::read_lengths(s.files).lengths;
   libra::layout const& l = s.layout;
-  libra::packing const packed = libra::best_fit_decreasing{}(lengths, l.window_tokens);
+  libra::packing const packed = s.balanced ? libra::balanced{}(lengths, l.window_tokens)
+                                           : libra::best_fit_decreasing{}(lengths, l.window_tokens);
   std::vector<int128> const work = work_of(packed);
   libra::pool_partition const pools = libra::fixed_size{}(l, libra::h200_sxm.links);
   auto const over_mean = [&](libra::placement const& placed) {

@@ -68,6 +68,13 @@ TEST_CASE("each shard takes the longest that still fits") {
   CHECK(straddlers(packed, {12, 3}) == 0);
 }
 
+TEST_CASE("shards take like shares of the work: not all the long ones go into the first") {
+  // Shards of twelve: each gets one of eight and four of one, where longest first would fill them 8 + 1 x 4 and 4 x 3.
+  packing packed = one_sequence({8, 8, 4, 4, 4, 4, 1, 1, 1, 1}, 36);
+  arrange_for_home(packed, {36, 3});
+  CHECK(documents(packed, 0) == std::vector<std::int64_t>{0, 6, 7, 8, 9, 1, 2, 3, 4, 5});
+}
+
 TEST_CASE("a segment longer than a shard bridges the rest of one") {
   // Shards of four: 3, then 1 left that only the long one fills; it ends at 9, and 2 fits behind it.
   packing packed = one_sequence({6, 3, 2}, 12);
