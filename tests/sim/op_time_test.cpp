@@ -82,7 +82,7 @@ TEST_CASE("reducing takes the bytes that it reads and writes") {
 TEST_CASE("a machine without a memory bandwidth moves memory for nothing, and row_dot is part of the rates") {
   libra::program p;
   p.clears = {{{tensor::dk, segment_id(0), 0, 1, {0, 10}}, location::home(0)}};
-  p.dots = p.clears;
+  p.dots = {{p.clears.front().what, p.clears.front().at, p.clears.front().at, p.clears.front().at}};
   CHECK(time_of(p, on_compute(op_kind::clear, 1), 0) == 0);
   CHECK(time_of(p, on_compute(op_kind::row_dot, 1), byte_a_picosecond) == 0);
 }
