@@ -252,8 +252,8 @@ void anneal(libra::placement& placed, std::span<int128 const> work, libra::layou
 int run(settings const& s) {
   std::vector<std::int64_t> const lengths = libra::read_lengths(s.files).lengths;
   libra::layout const& l = s.layout;
-  libra::packing const packed = s.balanced ? libra::balanced{}(lengths, l.window_tokens)
-                                           : libra::best_fit_decreasing{}(lengths, l.window_tokens);
+  libra::packing const packed =
+      s.balanced ? libra::balanced{}(lengths, l.window_tokens) : libra::best_fit_decreasing{}(lengths, l.window_tokens);
   std::vector<int128> const work = work_of(packed);
   libra::pool_partition const pools = libra::fixed_size{}(l, libra::h200_sxm.links);
   auto const over_mean = [&](libra::placement const& placed) {
