@@ -79,8 +79,9 @@ std::vector<std::int64_t> draw(std::vector<histogram_bin> const& bins, std::int6
 /// What one rank sends one rank of another node, as NCCL joins a communicator of so many Hopper ranks.
 ///
 /// A node of eight ranks with a network port each gets 16 channels, and a peer of another node two of them as long as
-/// no channel serves more than four such peers' worth, one in larger communicators (NCCL 2.20 and later). One channel
-/// carried 18.3 GB/s where that was measured (NVIDIA/nccl issue 1272: sendrecv on 32 GH200, against 24.2 on 16).
+/// no channel serves more than four such peers' worth, one in larger communicators (NCCL 2.20 and later). A channel's
+/// 20 GB/s are what the published ring moves over each of its channels, 17 to 23 by size and pass; 18.3 were measured
+/// by NVIDIA/nccl issue 1272 (sendrecv on 32 GH200, against 24.2 on 16).
 std::int64_t nccl_peer_bytes_per_second(std::int32_t ranks) {
   constexpr std::int32_t channels = 16;
   constexpr std::int64_t channel_bytes_per_second = 20'000'000'000;

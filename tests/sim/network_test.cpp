@@ -89,7 +89,7 @@ TEST_CASE("a connection that is slower than a port ends its flow") {
   network.become_ready(1, 100);
   network.take_changes(note);
   // Ten picoseconds a byte in the ports, twenty-five in the connection.
-  std::uint32_t const connection = pool_network::number(0, port::network_receive) + 1;
+  std::uint32_t const connection = pool_network::connections_of(0);
   CHECK(next[pool_network::number(0, port::network_send)] == 4100);
   CHECK(next[pool_network::number(1, port::network_receive)] == 4100);
   CHECK(next[connection] == 10'100);

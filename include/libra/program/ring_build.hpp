@@ -221,6 +221,23 @@ class ring_build {
                          : location::workspace(rank.memory.offset(block) + own.before(i) * g.heads() * row_bytes(x));
   }
 
+  /// The rows of a rank's seats, whose outputs it has kept.
+  [[nodiscard]] std::vector<dot_task> dots_of_seats(ring_rank const& rank) const {
+    std::vector<dot_task> dots;
+    for (seat const& s : rank.seats) {
+      ring const& g = rings[s.ring];
+      auto const& rows = g.members[s.member].rows;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        auto const at = [&](tensor x) { return row_location(rank, g, s, x, i); };
+        dots.push_back({{tensor::delta, g.segment, g.head_begin, g.head_end, rows[i]},
+                        at(tensor::delta),
+                        at(tensor::d_o),
+                        at(tensor::o_part)});
+      }
+    }
+    return dots;
+  }
+
   /// Whether some row sees some key.
   [[nodiscard]] bool sees(row_range rows, row_range keys) const noexcept {
     row_range const seen = batch.shape.mask.span(rows.begin, rows.end, keys.end);

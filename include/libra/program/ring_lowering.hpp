@@ -146,30 +146,13 @@ class ring_lowering {
   void emit_home(std::size_t r) {
     ring_rank& rank = build_.ranks[r];
     if (rank.dot != none) {
-      rank.out.dots = build_.keeps_outputs() ? dots_of_seats(rank) : home_.dots[r];
+      rank.out.dots = build_.keeps_outputs() ? build_.dots_of_seats(rank) : home_.dots[r];
       rank.list.ops[rank.dot].items = {0, static_cast<std::uint32_t>(rank.out.dots.size())};
     }
     if (rank.padding != none) {
       clear_padding(build_.batch.shape, build_.direction, home_.padding[r], rank.out.clears);
       rank.list.ops[rank.padding].items = {0, static_cast<std::uint32_t>(rank.out.clears.size())};
     }
-  }
-
-  /// The rows of a rank's seats, whose outputs it has kept.
-  [[nodiscard]] std::vector<dot_task> dots_of_seats(ring_rank const& rank) const {
-    std::vector<dot_task> dots;
-    for (seat const& s : rank.seats) {
-      ring const& g = build_.rings[s.ring];
-      auto const& rows = g.members[s.member].rows;
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        auto const at = [&](tensor x) { return build_.row_location(rank, g, s, x, i); };
-        dots.push_back({{tensor::delta, g.segment, g.head_begin, g.head_end, rows[i]},
-                        at(tensor::delta),
-                        at(tensor::d_o),
-                        at(tensor::o_part)});
-      }
-    }
-    return dots;
   }
 
   /// Zeroes the members' own parts of the key gradients of step `j`.

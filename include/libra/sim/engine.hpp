@@ -30,8 +30,7 @@ namespace libra::sim {
 ///   ranks start together ends when the port with the most bytes has carried them. Where the machine limits what one
 ///   rank sends one rank of another node, no such flow is faster.
 /// - Before that latency a rank copies what it sends of single heads out of its home tensors, and after its last flow
-/// it
-///   copies what it received back into them (`copy_time_of`). An exchange without flows takes its copies.
+///   it copies what it received back into them (`copy_time_of`). An exchange without flows takes its copies.
 /// - Ops of the compute queue take `op_time_ps` at the rank's speed, `sm_factor` times as long while the rank has an
 ///   exchange with others under way.
 ///

@@ -31,6 +31,10 @@ class pool_network {
   [[nodiscard]] static constexpr std::uint32_t number(std::int32_t rank, port p) noexcept {
     return static_cast<std::uint32_t>(rank) * lines_per_rank + static_cast<std::uint32_t>(p);
   }
+  /// The line of rank r's connections.
+  [[nodiscard]] static constexpr std::uint32_t connections_of(std::int32_t rank) noexcept {
+    return static_cast<std::uint32_t>(rank) * lines_per_rank + std::uint32_t{port_count};
+  }
 
   /// Reads the flows of a pool's programs; none is under way. `peer_bytes_per_second` is what one rank sends one rank
   /// of another node at most, 0 no less than a port. Errors: those of `pool_flows`.
@@ -58,8 +62,8 @@ class pool_network {
         exchanges_[o].network = exchanges_[o].network || f.network;
       }
       unserved_ends_[i] = paced && f.network ? 3 : 2;
-      lines_[static_cast<std::size_t>(f.from_rank)].bytes[sending(f)] += f.bytes;
-      lines_[static_cast<std::size_t>(f.to_rank)].bytes[receiving(f)] += f.bytes;
+      lines_[static_cast<std::size_t>(f.from_rank)].bytes[static_cast<std::size_t>(sending(f))] += f.bytes;
+      lines_[static_cast<std::size_t>(f.to_rank)].bytes[static_cast<std::size_t>(receiving(f))] += f.bytes;
     }
     changed_.clear();
   }
@@ -141,11 +145,11 @@ class pool_network {
     std::array<bool, lines_per_rank> noted{};
   };
 
-  [[nodiscard]] static constexpr std::size_t sending(flow const& f) noexcept {
-    return static_cast<std::size_t>(f.network ? port::network_send : port::node_send);
+  [[nodiscard]] static constexpr port sending(flow const& f) noexcept {
+    return f.network ? port::network_send : port::node_send;
   }
-  [[nodiscard]] static constexpr std::size_t receiving(flow const& f) noexcept {
-    return static_cast<std::size_t>(f.network ? port::network_receive : port::node_receive);
+  [[nodiscard]] static constexpr port receiving(flow const& f) noexcept {
+    return f.network ? port::network_receive : port::node_receive;
   }
   [[nodiscard]] static std::int64_t time_ps(std::int64_t bytes, std::int64_t bytes_per_second) {
     return checked_int64(ceil_div(static_cast<int128>(bytes) * 1'000'000'000'000, bytes_per_second),
@@ -156,15 +160,16 @@ class pool_network {
     flow const& what = flows_[f];
     std::int64_t const alone_ps =
         time_ps(what.bytes, what.network ? links_.network_bytes_per_second : links_.node_bytes_per_second);
-    rank_lines& from = lines_[static_cast<std::size_t>(what.from_rank)];
-    from.ports[sending(what)].add(now_ps, alone_ps, f);
-    lines_[static_cast<std::size_t>(what.to_rank)].ports[receiving(what)].add(now_ps, alone_ps, f);
-    auto const first_line = [](std::int32_t rank) { return static_cast<std::uint32_t>(rank) * lines_per_rank; };
-    note(first_line(what.from_rank) + static_cast<std::uint32_t>(sending(what)));
-    note(first_line(what.to_rank) + static_cast<std::uint32_t>(receiving(what)));
-    if (unserved_ends_[f] == 3) {
-      from.connections.add(now_ps + time_ps(what.bytes, peer_bytes_per_second_), f);
-      note(first_line(what.from_rank) + std::uint32_t{port_count});
+    auto const enter = [&](std::int32_t rank, port p) {
+      lines_[static_cast<std::size_t>(rank)].ports[static_cast<std::size_t>(p)].add(now_ps, alone_ps, f);
+      note(number(rank, p));
+    };
+    enter(what.from_rank, sending(what));
+    enter(what.to_rank, receiving(what));
+    if (what.network && peer_bytes_per_second_ > 0) {
+      lines_[static_cast<std::size_t>(what.from_rank)].connections.add(
+          now_ps + time_ps(what.bytes, peer_bytes_per_second_), f);
+      note(connections_of(what.from_rank));
     }
   }
 
