@@ -10,7 +10,8 @@
 //     rows, and rings that keep their outputs need not; everywhere else gradients are compared to those of the outputs
 //     that were given;
 //   - `operator()(ranks, body)`: calls `body(backend&)` as every rank of a new pool of so many, and throws what the
-//     first rank to fail threw; where ranks are processes, each calls it as its own, and a pool of one rank is every process's own;
+//     first rank to fail threw; where ranks are processes, each calls it as its own, and a pool of one rank is every
+//     process's own;
 //   - `here(ranks, rank)`: whether this process calls it as that rank.
 //
 // and then writes `LIBRA_CONFORMANCE(Ranks)`.
