@@ -23,7 +23,7 @@ struct overlap_counter {
   bool computing{};
 
   void operator()(libra::op const& what, libra::op_step step) {
-    if (what.on == libra::queue::compute) {
+    if (what.kind != libra::op_kind::exchange) {
       computing = step == libra::op_step::start;
     } else if (computing && step != libra::op_step::wait) {
       ++overlaps;

@@ -76,6 +76,24 @@ TEST_CASE("a long document is shared by both nodes, few heads crossing") {
   CHECK(std::ranges::count_if(heads, [](auto const& h) { return h.second > 0; }) <= 3);
 }
 
+TEST_CASE("heads that no node has room for are dealt out together, so that each node computes several in turn") {
+  // One document that fills a sequence, and seven empty ones: half a head for each helper.
+  pool_batch batch = two_nodes({262144}, {}, 262144);
+  batch.slots = 8;
+  auto const shares = balanced(batch, libra::pair_count{});
+  REQUIRE(shares.size() == 8);
+  for (std::size_t n = 1; n < shares.size(); ++n) {
+    std::map<std::int32_t, int> heads;
+    for (share const& s : shares[n]) {
+      ++heads[s.head_begin / batch.shape.group()];
+    }
+    // Three whole heads go to six nodes; half of the fourth, and what units of rows leave of the others, to the last.
+    CHECK(heads.size() == (n < 7 ? 3 : 4));
+    CHECK(heads.contains(3) == (n == 7));
+    CHECK(std::ranges::all_of(heads, [](auto const& h) { return h.second == 1; }));
+  }
+}
+
 TEST_CASE("what takes longer to move than to compute stays") {
   // Documents of 1,024 tokens are hardly any work for their bytes.
   pool_batch const batch = two_nodes(std::vector<std::int64_t>(32, 1024), {1024, 1024}, 32768);

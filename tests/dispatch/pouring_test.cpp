@@ -94,6 +94,24 @@ TEST_CASE("work of other nodes is spread evenly, and own work stays at home") {
   CHECK(static_cast<double>(foreign[0]) == doctest::Approx(static_cast<double>(foreign[1])).epsilon(0.02));
 }
 
+TEST_CASE("heads of another node are computed one after another, each by all ranks") {
+  pool_batch batch{.shape = {8, 2, 64, {}}, .home = {4096, 1}, .slots = 4, .first_rank = 0, .segments = {}};
+  batch.segments.push_back({{libra::document_id(0), 0, 4096}, libra::sequence_id(0), libra::slot_id(0), 0});
+  libra::pair_count const cost;
+  libra::detail::pool_work<libra::pair_count> const work(batch, cost, pass::forward);
+  std::vector<libra::detail::share> const shares{{libra::segment_id(0), 0, 4, 0, 4096},
+                                                 {libra::segment_id(0), 4, 8, 0, 4096}};
+  std::vector<tile> tiles;
+  libra::detail::pouring<libra::pair_count>(work, 2, 4, shares).run(tiles);
+  std::int64_t of[2][2]{};
+  for (tile const& t : tiles) {
+    of[t.rank.value - 2][t.head_begin / 4] += work.work_of({t.segment, t.head_begin, t.head_end, t.q_begin, t.q_end});
+  }
+  for (int const head : {0, 1}) {
+    CHECK(static_cast<double>(of[0][head]) == doctest::Approx(static_cast<double>(of[1][head])).epsilon(0.02));
+  }
+}
+
 TEST_CASE("no segments, no tiles") {
   pool_batch batch;
   batch.shape = {2, 1, 16, {}};

@@ -13,7 +13,7 @@ TEST_CASE("bytes are those of the tensors that a pass moves, in bf16") {
   auto const sum = [&](std::initializer_list<libra::tensor> tensors) {
     std::int64_t bytes = 0;
     for (libra::tensor const x : tensors) {
-      bytes += libra::wire_row_bytes(x, shape, libra::element_bytes{});
+      bytes += libra::head_row_bytes(x, shape, libra::element_bytes{});
     }
     return bytes;
   };

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -53,7 +54,7 @@ TEST_CASE("panels are cut where homes end, and listed by home, segment, head, co
   libra::pool_batch const batch = libra::test::hand_pool();
   libra::node_map const nodes(batch, 0);
   std::vector<rank_tiles> const ranks = joined();
-  auto const homes = gradient_router(batch, nodes, ranks, 1, unshared)().homes;
+  auto const homes = gradient_router(batch, nodes, ranks, unshared)().homes;
   REQUIRE(homes.size() == 4);
   // Rank 0 holds keys [0, 128) of segment 0: for each of two heads it gets its own, rank 1's and rank 3's part.
   REQUIRE(homes[0].size() == 6);
@@ -92,7 +93,7 @@ TEST_CASE("parts for a home in another node are added up inside their own, sprea
   }
   std::vector<rank_tiles> ranks = libra::detail::wave_cutter(batch, nodes, libra::pass::backward, {}, 1)(tiles);
   libra::detail::join_gradient_panels(batch, ranks);
-  gradient_routes const routes = gradient_router(batch, nodes, ranks, 1, unshared)();
+  gradient_routes const routes = gradient_router(batch, nodes, ranks, unshared)();
   // Keys [0, 128) have two parts, [128, 256) one. The sums of both heads are shared out evenly.
   std::int64_t of_rank[2]{};
   for (libra::detail::node_sum const& s : routes.sums) {
@@ -120,7 +121,7 @@ TEST_CASE("parts for a home in another node are added up inside their own, sprea
 TEST_CASE("a sum is formed wherever the set of contributors changes, in the order of ranks") {
   std::vector<gradient_piece> pieces;
   auto const add = [&](std::int32_t from, row_range tokens) {
-    pieces.push_back({segment_id(0), 0, rank_id(from), 0, none, tokens, tokens.begin, 1, {none, none}});
+    pieces.push_back({segment_id(0), 0, rank_id(from), 0, none, tokens, tokens.begin, 1, false, {none, none}});
   };
   add(0, {0, 10});
   add(1, {4, 8});
@@ -164,7 +165,7 @@ TEST_CASE("what several nodes have for the same rows is added up between them, a
                                        {segment_id(0), rank_id(3), 0, 2, 192, 256}};
   std::vector<rank_tiles> ranks = libra::detail::wave_cutter(batch, nodes, libra::pass::backward, {}, 1)(tiles);
   libra::detail::join_gradient_panels(batch, ranks);
-  gradient_routes const routes = gradient_router(batch, nodes, ranks, 1, 0)();
+  gradient_routes const routes = gradient_router(batch, nodes, ranks, 0)();
   REQUIRE(routes.homes[0].size() == 3);
   std::int64_t next = 0;
   for (gradient_piece const& g : routes.homes[0]) {
@@ -174,7 +175,6 @@ TEST_CASE("what several nodes have for the same rows is added up between them, a
     CHECK(g.round == 2);
     REQUIRE(g.sum != none);
     libra::detail::node_sum const& s = routes.sums[g.sum];
-    CHECK(s.between_nodes);
     CHECK(s.at == g.from);
     CHECK(s.tokens == g.tokens);
     CHECK(s.round == 1);
@@ -187,13 +187,52 @@ TEST_CASE("what several nodes have for the same rows is added up between them, a
   CHECK(next == 128);
   // Keys [128, 256) are rank 1's: [192, 256) come from rank 3 alone, the others from two ranks.
   for (gradient_piece const& g : routes.homes[1]) {
-    CHECK((g.sum == none) == (g.from == rank_id(1) || g.tokens.begin >= 192));
+    CHECK((g.sum == none) == (g.tokens.begin >= 192));
   }
 }
 
+/// What ranks of nodes of `ranks_per_node` send home for tiles of the hand pool in one wave.
+gradient_routes routes_of(std::vector<libra::tile> const& tiles, std::int32_t ranks_per_node,
+                          std::int64_t least_tokens) {
+  libra::pool_batch const batch = libra::test::hand_pool();
+  libra::node_map const nodes(batch, ranks_per_node);
+  std::vector<rank_tiles> ranks = libra::detail::wave_cutter(batch, nodes, libra::pass::backward, {}, 1)(tiles);
+  join_gradient_panels(batch, ranks);
+  return gradient_router(batch, nodes, ranks, least_tokens)();
+}
+
+TEST_CASE("what comes whole is no sum of its home's") {
+  std::vector<gradient_piece> const pieces{{segment_id(0), 0, rank_id(0), 0, none, {0, 4}, 0, 1, false, {none, none}},
+                                           {segment_id(0), 0, rank_id(1), none, 0, {4, 12}, 4, 2, true, {none, none}}};
+  libra::program out;
+  list_reduces(pieces, 16, [](gradient_piece const&, std::size_t) { return std::int64_t{0}; }, out);
+  REQUIRE(out.reduces.size() == 2);
+  CHECK(out.reduces[0].what == libra::region{tensor::dk, segment_id(0), 0, 1, {0, 4}});
+  CHECK(out.reduces[1].what == libra::region{tensor::dv, segment_id(0), 0, 1, {0, 4}});
+}
+
+TEST_CASE("what a single rank has leaves its node through neighbours too") {
+  // Nodes of two ranks. Rank 2 alone computes the rows of ranks 0 and 1, which lie in the other node.
+  gradient_routes const routes =
+      routes_of({{segment_id(0), rank_id(2), 0, 2, 0, 256}, {segment_id(0), rank_id(2), 2, 4, 0, 256}}, 2, 0);
+  std::int64_t of_rank[2]{};
+  for (auto const& pieces : routes.homes) {
+    for (gradient_piece const& g : pieces) {
+      of_rank[g.from.value - 2] += g.tokens.size();
+      if (g.from == rank_id(3)) {
+        REQUIRE(g.sum != none);
+        REQUIRE(routes.sums[g.sum].parts.size() == 1);
+        CHECK(routes.sums[g.sum].parts[0].from == rank_id(2));
+      }
+    }
+  }
+  CHECK(of_rank[0] == 256);
+  CHECK(of_rank[1] == 256);
+}
+
 TEST_CASE("keys that nobody adds to between two parts are no sum") {
-  std::vector<gradient_piece> const pieces{{segment_id(0), 0, rank_id(0), 0, none, {0, 4}, 0, 1, {none, none}},
-                                           {segment_id(0), 0, rank_id(1), 0, none, {8, 12}, 8, 1, {none, none}}};
+  std::vector<gradient_piece> const pieces{{segment_id(0), 0, rank_id(0), 0, none, {0, 4}, 0, 1, false, {none, none}},
+                                           {segment_id(0), 0, rank_id(1), 0, none, {8, 12}, 8, 1, false, {none, none}}};
   libra::program out;
   list_reduces(pieces, 16, [](gradient_piece const&, std::size_t) { return std::int64_t{0}; }, out);
   CHECK(out.reduces.size() == 4);

@@ -86,8 +86,8 @@ TEST_CASE("kinds and queues that there are not") {
   o.kind = static_cast<op_kind>(6);
   CHECK(form_error({}, o) == "is of kind 6, which there is not");
   o.kind = op_kind::attend;
-  o.on = static_cast<queue>(3);
-  CHECK(form_error({}, o) == "is on queue 3 of 3");
+  o.on = static_cast<queue>(libra::queue_count);
+  CHECK(form_error({}, o) == "is on queue 4 of 4");
 }
 
 }  // namespace

@@ -46,36 +46,40 @@ TEST_CASE("heads and bytes of each tensor") {
   struct row {
     tensor what;
     std::int32_t heads;
-    std::int64_t home;
-    std::int64_t wire;
+    std::int64_t bytes;
   };
-  constexpr std::array<row, libra::tensor_count> rows{{{tensor::q, 8, 128, 128},
-                                                       {tensor::k, 2, 128, 128},
-                                                       {tensor::v, 2, 128, 128},
-                                                       {tensor::o, 8, 128, 128},
-                                                       {tensor::lse, 8, 4, 4},
-                                                       {tensor::d_o, 8, 128, 128},
-                                                       {tensor::delta, 8, 4, 4},
-                                                       {tensor::dq, 8, 128, 128},
-                                                       {tensor::dk, 2, 128, 256},
-                                                       {tensor::dv, 2, 128, 256},
-                                                       {tensor::o_part, 8, 256, 256},
-                                                       {tensor::dq_part, 8, 256, 256}}};
+  constexpr std::array<row, libra::tensor_count> rows{{{tensor::q, 8, 128},
+                                                       {tensor::k, 2, 128},
+                                                       {tensor::v, 2, 128},
+                                                       {tensor::o, 8, 128},
+                                                       {tensor::lse, 8, 4},
+                                                       {tensor::d_o, 8, 128},
+                                                       {tensor::delta, 8, 4},
+                                                       {tensor::dq, 8, 128},
+                                                       {tensor::dk, 2, 128},
+                                                       {tensor::dv, 2, 128},
+                                                       {tensor::o_part, 8, 256},
+                                                       {tensor::dq_part, 8, 256},
+                                                       {tensor::dk_part, 2, 256},
+                                                       {tensor::dv_part, 2, 256}}};
   for (row const& r : rows) {
     CAPTURE(name_of(r.what));
     CHECK(heads_of(r.what, shape) == r.heads);
-    CHECK(home_row_bytes(r.what, shape, width) == r.home);
-    CHECK(wire_row_bytes(r.what, shape, width) == r.wire);
+    CHECK(head_row_bytes(r.what, shape, width) == r.bytes);
     CHECK(has_kv_heads(r.what) == (r.heads == 2));
-    CHECK(is_statistic(r.what) == (r.home == 4));
-    CHECK(is_partial_sum(r.what) == (r.home != r.wire));
+    CHECK(is_statistic(r.what) == (r.bytes == 4));
+    CHECK(is_part(r.what) == (r.bytes == 256));
+    CHECK(is_partial_sum(r.what) == (r.bytes == 256 && r.heads == 2));
+    CHECK(is_row_part(r.what) == (r.bytes == 256 && r.heads == 8));
   }
 }
 
-TEST_CASE("rows of o and dq have a name of their own while they are parts, and the width of partial results") {
+TEST_CASE("results have a name of their own while they are parts, and the width of partial results") {
   CHECK(part_of(tensor::o) == tensor::o_part);
   CHECK(part_of(tensor::dq) == tensor::dq_part);
-  for (tensor const t : {tensor::lse, tensor::dk, tensor::dv, tensor::o_part}) {
+  CHECK(part_of(tensor::dk) == tensor::dk_part);
+  CHECK(part_of(tensor::dv) == tensor::dv_part);
+  for (tensor const t : {tensor::lse, tensor::k, tensor::dk_part, tensor::o_part}) {
     CHECK(part_of(t) == t);
   }
   CHECK(is_row_part(tensor::o_part));

@@ -17,7 +17,8 @@ TEST_CASE("bytes and the pass") {
   libra::pool_batch const batch = libra::test::hand_pool();
   pool_build const pool{.batch = batch, .nodes = libra::node_map(batch, 0), .direction = pass::backward, .width = {}};
   CHECK(pool.backward());
-  CHECK(pool.row_bytes(tensor::dk) == 64);
+  CHECK(pool.row_bytes(tensor::dk_part) == 64);
+  CHECK(pool.row_bytes(tensor::dk) == 32);
   CHECK(pool.row_bytes(tensor::k) == 32);
 }
 
@@ -28,9 +29,9 @@ TEST_CASE("a rank's tiles start without blocks") {
                                        {.waves = 0,
                                         .rounds = {},
                                         .attends = {true, false, false},
+                                        .clears_before = {false, false, false},
                                         .after = {-1, -1, -1},
-                                        .sums = {false, false, false},
-                                        .joins = {false, false, false}},
+                                        .sums = {false, false, false}},
                                        libra::op_kind::attend);
   REQUIRE(rank.blocks.size() == 3);
   for (auto const& blocks : rank.blocks) {

@@ -28,9 +28,9 @@ skeleton::needs plain(std::int32_t waves, std::vector<bool> attends) {
   return {.waves = waves,
           .rounds = std::vector<bool>(static_cast<std::size_t>(fetch_rounds(waves)), true),
           .attends = attends,
+          .clears_before = std::vector<bool>(all),
           .after = after,
-          .sums = std::vector<bool>(all),
-          .joins = std::vector<bool>(all)};
+          .sums = std::vector<bool>(all)};
 }
 
 std::size_t fetch_of(skeleton const& s, std::int32_t round) { return s.fetch[static_cast<std::size_t>(round)]; }
@@ -102,42 +102,48 @@ TEST_CASE("backward: delta before anything leaves, sums cleared before and added
   CHECK(s.attend[2] == none);
 }
 
-TEST_CASE("node sums are taken after their parts came, behind the next wave, and leave in the next round") {
+TEST_CASE("sums are taken after their parts came, before the next round, and no tile waits for them") {
   skeleton::needs n = plain(2, {false, true, true, true, true});
   n.clears = n.reduces = true;
-  n.late = 1;
-  n.sums[1] = n.sums[2] = true;
+  n.late = 2;
+  n.sums[1] = n.sums[2] = n.sums[3] = true;
   skeleton const s(n, op_kind::attend_backward);
   op_order const order(s.ops);
-  CHECK(order.before(s.deliver[1], s.sum[1]));
-  CHECK(order.before(s.attend[2], s.sum[1]));
-  CHECK(order.before(s.sum[1], s.deliver[2]));
-  CHECK(order.before(s.attend[3], s.sum[2]));
-  CHECK(order.before(s.sum[2], s.deliver[3]));
+  for (std::size_t const round : {1U, 2U, 3U}) {
+    CHECK(s.ops[s.sum[round]].on == queue::combine);
+    CHECK(order.before(s.deliver[round], s.sum[round]));
+    CHECK(order.before(s.sum[round], s.deliver[round + 1]));
+    for (std::size_t wave = 1; wave <= 4; ++wave) {
+      CHECK_FALSE(order.before(s.sum[round], s.attend[wave]));
+    }
+  }
   CHECK_FALSE(order.before(s.deliver[3], s.attend[4]));
-  CHECK(order.before(s.deliver[3], s.reduce));
+  CHECK(s.last_deliver() == s.deliver[4]);
+  CHECK(order.before(s.deliver[4], s.reduce));
 }
 
-TEST_CASE(
-    "sums between nodes are taken when their parts have had time to come, and the last ones in rounds of their own") {
-  skeleton::needs n = plain(5, std::vector<bool>(8, true));
-  n.clears = n.reduces = true;
-  n.late = 2;
-  n.sums[5] = n.joins[1] = n.joins[6] = true;
+TEST_CASE("what is cleared before a wave waits for what may have lain there") {
+  skeleton::needs n = plain(8, std::vector<bool>(9, true));
+  n.alive = 4;
+  n.clears_before[6] = true;
   skeleton const s(n, op_kind::attend_backward);
   op_order const order(s.ops);
-  CHECK(order.before(s.deliver[1], s.join[1]));
-  CHECK(order.before(s.attend[4], s.join[1]));
-  CHECK(order.before(s.join[1], s.deliver[4]));
-  CHECK_FALSE(order.before(s.join[1], s.attend[4]));
-  CHECK(order.before(s.sum[5], s.deliver[6]));
-  CHECK(order.before(s.deliver[6], s.join[6]));
-  CHECK(order.before(s.attend[7], s.join[6]));
-  CHECK(order.before(s.join[6], s.deliver[7]));
-  CHECK(s.last_deliver() == s.deliver[7]);
-  CHECK(order.before(s.deliver[7], s.reduce));
-  CHECK(s.sums(true) == s.join);
-  CHECK(s.sums(false) == s.sum);
+  CHECK(s.clear == none);
+  CHECK(s.clear_before[5] == none);
+  CHECK(s.ops[s.clear_before[6]].kind == op_kind::clear);
+  CHECK(order.before(s.attend[5], s.clear_before[6]));
+  CHECK(order.before(s.clear_before[6], s.attend[6]));
+  CHECK(order.before(s.deliver[2], s.clear_before[6]));
+  CHECK_FALSE(order.before(s.deliver[3], s.clear_before[6]));
+}
+
+TEST_CASE("what a home adds up waits for its own tiles too, whatever is on its way") {
+  skeleton::needs n = plain(1, {true, false, false, true});
+  n.clears = n.reduces = true;
+  skeleton const s(n, op_kind::attend_backward);
+  op_order const order(s.ops);
+  CHECK(order.before(s.attend[3], s.reduce));
+  CHECK_FALSE(order.before(s.attend[0], s.deliver[1]));
 }
 
 TEST_CASE("only so many waves are alive at a time, whatever the speeds") {

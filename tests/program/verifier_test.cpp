@@ -299,7 +299,7 @@ TEST_CASE("delta that leaves before it is computed") {
 TEST_CASE("a sum at home before the parts have come") {
   pool_program broken = libra::test::hand_program(pass::backward);
   program& p = broken.ranks[0];
-  std::size_t const reduce = find_op(p, op_kind::reduce, queue::compute);
+  std::size_t const reduce = find_op(p, op_kind::reduce, queue::combine);
   REQUIRE(p.ops[reduce].after[static_cast<std::size_t>(queue::deliver)] >= 1);
   p.ops[reduce].after = {};
   check_found(broken, {0}, static_cast<std::int64_t>(reduce), "");
@@ -431,7 +431,7 @@ TEST_CASE("a partial sum that is forgotten, or added twice") {
 TEST_CASE("a sum that is never formed") {
   pool_program broken = libra::test::hand_program(pass::backward);
   program& p = broken.ranks[1];
-  --p.ops[find_op(p, op_kind::reduce, queue::compute)].items.end;
+  --p.ops[find_op(p, op_kind::reduce, queue::combine)].items.end;
   check_found(broken, {1}, -1, "before token");
 }
 
@@ -479,8 +479,8 @@ TEST_CASE("kinds and queues that there are not") {
   broken.ranks[1].ops[0].kind = static_cast<op_kind>(6);
   check_found(broken, {1}, 0, "is of kind 6");
   broken = libra::test::hand_program(pass::forward);
-  broken.ranks[1].ops[0].on = static_cast<queue>(3);
-  check_found(broken, {1}, 0, "is on queue 3 of 3");
+  broken.ranks[1].ops[0].on = static_cast<queue>(libra::queue_count);
+  check_found(broken, {1}, 0, "is on queue 4 of 4");
 }
 
 TEST_CASE("a program for another pool, or of elements without bytes") {

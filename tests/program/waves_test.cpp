@@ -130,6 +130,40 @@ TEST_CASE("what crosses to a rank with time left takes more waves than its work"
   CHECK(last_of(4) == 2);  // nothing crosses to another node
 }
 
+TEST_CASE("what needs nothing lies between the tiles that cross, so that their rows take many rounds") {
+  // Ranks 2 and 3, of another node, hold sixteen documents each; rank 2 computes an eighth of a long document's rows.
+  pool_batch batch = long_document();
+  std::vector<tile> tiles{{segment_id(0), rank_id(2), 0, 2, 0, long_tokens / 8}};
+  for (std::int32_t d = 0; d < 16; ++d) {
+    batch.segments.push_back({{libra::document_id(1 + static_cast<std::size_t>(d)), 0, 512},
+                              libra::sequence_id(1),
+                              libra::slot_id(1),
+                              std::int64_t{512} * d});
+    segment_id const s(batch.segments.size() - 1);
+    tiles.push_back({s, rank_id(2), 0, 2, 0, 512});
+    tiles.push_back({s, rank_id(2), 2, 4, 0, 512});
+  }
+  auto const ranks = cut(batch, tiles, 8, pass::forward, 2);
+  std::map<std::int32_t, std::int64_t> crossing;
+  std::map<std::int32_t, std::int64_t> local;
+  for (tile_ref const& t : ranks[2].tiles) {
+    (t.local() ? local : crossing)[t.wave] += t.what.q_end - t.what.q_begin;
+  }
+  // A fifth of the time comes first and a tenth last; all waves between have some of either.
+  for (std::int32_t w = 3; w <= 7; ++w) {
+    CAPTURE(w);
+    CHECK(crossing[w] > 0);
+    CHECK(local[w] > 0);
+  }
+  CHECK(local[0] > 0);
+  CHECK(local[libra::detail::wave_numbers{8}.first_late()] > 0);
+  std::int64_t rows = 0;
+  for (auto const& [w, n] : local) {
+    rows += n;
+  }
+  CHECK(rows == 16 * 2 * 512);
+}
+
 TEST_CASE("heads begin at different rows, so that a wave's rows come from many homes") {
   auto const ranks = cut(long_document(), helpers_tiles(), 4);
   CHECK(ranks[2].tiles.front().what.q_begin != ranks[3].tiles.front().what.q_begin);
@@ -171,15 +205,6 @@ TEST_CASE("the steps of a wave's inputs follow one another, and share rounds wit
   CHECK(fetch_rounds(2) == passing_round(2) + 1);
   // Nothing is needed before the last round that brings something for it, whatever is alive.
   CHECK(wave_of_round(passing_round(5)) - least_alive_waves < 5);
-}
-
-TEST_CASE("sums between nodes are taken later, if waves are left") {
-  using libra::detail::wave_of_sum;
-  CHECK(wave_of_sum(1, false, 8) == 2);
-  CHECK(wave_of_sum(1, true, 8) == 4);
-  CHECK(wave_of_sum(5, true, 8) == 8);
-  CHECK(wave_of_sum(6, true, 8) == 7);
-  CHECK(wave_of_sum(9, true, 8) == 10);
 }
 
 TEST_CASE("a wave is the same time on every rank: a slow one does less in it") {

@@ -58,4 +58,25 @@ TEST_CASE("with four waves alive, many waves need a few waves' worth") {
   CHECK(bytes(32) <= 7 * tile);
 }
 
+TEST_CASE("sums of gradients make room for later ones once they have left") {
+  // Rank 2 computes all 32 heads of a segment of ranks 0 and 1, one after another.
+  libra::pool_batch batch = libra::test::hand_pool();
+  batch.shape = {32, 32, 16, libra::attention_mask::causal()};
+  std::vector<libra::tile> tiles;
+  for (std::int32_t s = 0; s < 3; ++s) {
+    for (std::int32_t h = 0; h < 32; ++h) {
+      tiles.push_back({segment_id(s), rank_id(s == 2 ? 3 : 2), h, h + 1, 0, batch.length(segment_id(s))});
+    }
+  }
+  auto const bytes = [&](std::int32_t waves) {
+    return libra::lower(batch, tiles, pass::backward, {.width = {}, .waves = waves, .alive_waves = 4})
+        .ranks[2]
+        .workspace_bytes;
+  };
+  std::int64_t const sums = 2 * aligned(256 * 64);
+  std::int64_t const inputs = 5 * aligned(256 * 32) + 2 * aligned(256 * 4);
+  CHECK(bytes(1) >= 32 * (sums + inputs));
+  CHECK(bytes(32) <= 14 * sums + 7 * inputs);
+}
+
 }  // namespace

@@ -63,10 +63,12 @@ TEST_CASE_FIXTURE(fixture, "a workspace region is a dense block of exactly its h
   CHECK(rows.stride_bytes == 2 * 32);
 }
 
-TEST_CASE_FIXTURE(fixture, "partial sums are wider in the workspace than at home") {
+TEST_CASE_FIXTURE(fixture, "partial sums are wider than what becomes of them, and have no home") {
   at.output(tensor::dk, home.data());
   CHECK(at.write({tensor::dk, segment, 0, 1, {0, 2}}, location::home(0)).row_bytes == 32);
-  CHECK(at.write({tensor::dk, segment, 0, 1, {0, 2}}, location::workspace(0)).row_bytes == 64);
+  CHECK(at.write({tensor::dk, segment, 0, 1, {0, 2}}, location::workspace(0)).row_bytes == 32);
+  CHECK(at.write({tensor::dk_part, segment, 0, 1, {0, 2}}, location::workspace(0)).row_bytes == 64);
+  CHECK_THROWS_AS((void)at.write({tensor::dk_part, segment, 0, 1, {0, 2}}, location::home(0)), libra::run_error);
 }
 
 TEST_CASE_FIXTURE(fixture, "a tile reads its rows and heads, and the keys of its key/value head") {

@@ -96,7 +96,7 @@ TEST_CASE("bytes are conserved: each rank sends and receives what its program sa
       auto const sum = [&](std::vector<libra::transfer> const& transfers) {
         std::int64_t bytes = 0;
         for (libra::transfer const& x : transfers) {
-          std::int64_t const row = libra::wire_row_bytes(x.what.what, c.pool.batch.shape, c.pool.of(p).width);
+          std::int64_t const row = libra::head_row_bytes(x.what.what, c.pool.batch.shape, c.pool.of(p).width);
           bytes += x.peer.index() == r ? 0 : x.what.tokens.size() * x.what.heads() * row;
         }
         return bytes;
@@ -169,7 +169,7 @@ TEST_CASE("computing takes its ops' time at the rank's speed, and sm_factor only
       libra::program const& mine = c.pool.of(p).ranks[r];
       std::int64_t sum = 0;
       for (libra::op const& o : mine.ops) {
-        libra::int128 const ps = o.kind == libra::op_kind::exchange ? 0 : op_time_ps(mine, o, context);
+        libra::int128 const ps = o.on == libra::queue::compute ? op_time_ps(mine, o, context) : 0;
         sum += static_cast<std::int64_t>(libra::at_speed(ps, c.pool.batch.speed_of(libra::rank_id(r))));
       }
       CHECK(plain.ranks[r].compute_busy_ps == sum);

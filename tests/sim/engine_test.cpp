@@ -193,6 +193,23 @@ TEST_CASE("queues of a rank run concurrently and share its ports") {
   CHECK(t.ranks[0].exchange_busy_ps == 2700);
 }
 
+TEST_CASE("what is added up waits for its parts, while tiles are computed, and is not slowed by exchanges") {
+  hand_written two(2);
+  two.exchange(0, queue::deliver, 0, {{1, 1000}}, {}).exchange(1, queue::deliver, 0, {}, {{0, 1000}});
+  two.compute(1, 9000).combine(1, 10, 1);
+  two.exchange(0, queue::deliver, 1, {{1, 4000}}, {}).exchange(1, queue::deliver, 1, {}, {{0, 4000}});
+  libra::machine m = plain_machine();
+  m.memory_bytes_per_second = 1'000'000'000'000;
+  m.sm_factor_permille = 1100;
+  engine e;
+  pool_timing const t = e.run(two.batch, two.programs, m, row_time{});
+  CHECK(e.spans(rank_id(1))[2].start_ps == 1700);
+  CHECK(e.spans(rank_id(1))[2].duration_ps() == 960);
+  CHECK(t.ranks[1].compute_busy_ps >= 9000 + (1700 + 4700) / 11);
+  CHECK(t.ranks[1].compute_busy_ps <= 9000 + (1700 + 4700) / 11 + 3);  // rounded up whenever an exchange ends
+  CHECK(t.makespan_ps == t.ranks[1].compute_busy_ps);
+}
+
 TEST_CASE("rounds of a queue follow one another") {
   hand_written two(2);
   for (std::int32_t round = 0; round < 3; ++round) {
@@ -278,6 +295,10 @@ TEST_CASE("an op on a queue that is not its kind's is an error") {
   hand_written wrong(1);
   wrong.exchange(0, queue::compute, 0, {}, {});
   CHECK_THROWS_AS(run(wrong), libra::input_error);
+  hand_written sum(1);
+  sum.combine(0, 1);
+  sum.programs.ranks[0].ops[0].on = queue::deliver;
+  CHECK_THROWS_AS(run(sum), libra::input_error);
 }
 
 TEST_CASE("a slow rank computes longer, and exchanges as others do") {

@@ -75,6 +75,24 @@ class hand_written {
     return *this;
   }
 
+  /// A sum of one part that reads and writes 96 bytes a row.
+  hand_written& combine(std::int32_t rank, std::int64_t rows, std::int32_t after_deliver = 0) {
+    program& p = programs.ranks[static_cast<std::size_t>(rank)];
+    auto const first = static_cast<std::uint32_t>(p.reduces.size());
+    p.partials.push_back(location::workspace(0));
+    auto const part = static_cast<std::uint32_t>(p.partials.size());
+    p.reduces.push_back({{tensor::dk, segment_id(0), 0, 1, {0, rows}}, location::home(0), part - 1, part});
+    op o{.kind = op_kind::reduce,
+         .on = queue::combine,
+         .round = 0,
+         .after = {},
+         .items = {first, first + 1},
+         .receives = {}};
+    o.after[static_cast<std::size_t>(queue::deliver)] = after_deliver;
+    p.ops.push_back(o);
+    return *this;
+  }
+
   pool_batch batch;
   pool_program programs;
 

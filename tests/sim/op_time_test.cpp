@@ -64,7 +64,7 @@ TEST_CASE("clearing takes the bytes that it writes, in the type they have there"
   libra::program p;
   // Heads of 16: 32 bytes a row at home, 64 as partial sums.
   p.clears = {{{tensor::dk, segment_id(0), 0, 1, {0, 10}}, location::home(0)},
-              {{tensor::dk, segment_id(0), 0, 1, {0, 10}}, location::workspace(0)}};
+              {{tensor::dk_part, segment_id(0), 0, 1, {0, 10}}, location::workspace(0)}};
   CHECK(time_of(p, on_compute(op_kind::clear, 1), byte_a_picosecond) == 320);
   CHECK(time_of(p, on_compute(op_kind::clear, 2), byte_a_picosecond) == 320 + 640);
   CHECK(time_of(p, on_compute(op_kind::clear, 2), byte_a_picosecond * 3) == 320);

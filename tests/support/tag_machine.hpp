@@ -116,12 +116,18 @@ class tag_machine {
     }
     return {0, row + 1};
   }
-  /// What a tile writes of o or dq: an own tensor while some of the keys are missing.
+  /// What is written of o, dq, dk or dv: an own tensor while something is missing.
   [[nodiscard]] static tensor written(tensor t, bool whole) {
-    if (!whole && t == tensor::o) {
-      return tensor::o_part;
+    constexpr std::array<std::array<tensor, 2>, 4> names{{{tensor::o, tensor::o_part},
+                                                          {tensor::dq, tensor::dq_part},
+                                                          {tensor::dk, tensor::dk_part},
+                                                          {tensor::dv, tensor::dv_part}}};
+    for (auto const& [name, part] : names) {
+      if (t == name && !whole) {
+        return part;
+      }
     }
-    return !whole && t == tensor::dq ? tensor::dq_part : t;
+    return t;
   }
   [[nodiscard]] static bool is_attended(tensor t) { return t == tensor::o || t == tensor::lse || t == tensor::dq; }
 
@@ -283,7 +289,7 @@ class tag_machine {
   /// The words of one element of a workspace block.
   std::span<word> block_words(std::size_t r, region const& what, std::int64_t base, std::int64_t token,
                               std::int32_t head) {
-    std::int64_t const bytes = wire_row_bytes(what.what, batch_.shape, programs_.width);
+    std::int64_t const bytes = head_row_bytes(what.what, batch_.shape, programs_.width);
     std::int64_t const at = base + ((token - what.tokens.begin) * what.heads() + head - what.head_begin) * bytes;
     expect(base >= 0 && at >= base && at + bytes <= ranks_[r].code->workspace_bytes, "byte ", at, " of rank ", r,
            " is outside the workspace");
@@ -295,7 +301,13 @@ class tag_machine {
     return std::span(all).subspan(static_cast<std::size_t>(at / 4), static_cast<std::size_t>(bytes / 4));
   }
 
-  [[nodiscard]] static bool is_sum(tensor t) { return t == tensor::dk || t == tensor::dv; }
+  [[nodiscard]] static bool is_whole_sum(tensor t) { return t == tensor::dk || t == tensor::dv; }
+  [[nodiscard]] static bool is_part_of_sum(tensor t) { return t == tensor::dk_part || t == tensor::dv_part; }
+  [[nodiscard]] static bool is_sum(tensor t) { return is_whole_sum(t) || is_part_of_sum(t); }
+  [[nodiscard]] word all_added(tensor sum, segment_id s, std::int64_t key, std::int32_t kv_head) const {
+    std::int32_t const group = batch_.shape.q_heads / batch_.shape.kv_heads;
+    return added(sum, s, key, 0, batch_.length(s), kv_head * group, (kv_head + 1) * group);
+  }
 
   /// The element's word; fails when its bytes do not belong together.
   word get(std::size_t r, region const& what, location at, std::int64_t token, std::int32_t head) {
@@ -323,12 +335,14 @@ class tag_machine {
     }
   }
 
-  /// Reads an element that must be what the region says, unless it is a sum, which may be anything.
+  /// Reads an element that must be what the region says, unless it is part of a sum, which may be anything.
   word get_right(std::size_t r, region const& what, location at, std::int64_t token, std::int32_t head) {
     word const value = get(r, what, at, token, head);
-    expect(is_sum(what.what) || value == complete(what.what, what.segment, token, head), "rank ", r, " uses token ",
-           token, " head ", head, " of ", name_of(what.what), " of segment ", what.segment.value,
-           " before it is there");
+    expect(is_part_of_sum(what.what) ||
+               value == (is_whole_sum(what.what) ? all_added(what.what, what.segment, token, head)
+                                                 : complete(what.what, what.segment, token, head)),
+           "rank ", r, " uses token ", token, " head ", head, " of ", name_of(what.what), " of segment ",
+           what.segment.value, " before it is there");
     return value;
   }
 
@@ -602,9 +616,10 @@ class tag_machine {
     use_rows(tensor::delta);
     make_rows(tensor::dq);
     for (tensor const x : {tensor::dk, tensor::dv}) {
+      tensor const to = written(x, t.where(x) != location::nowhere());
       for (std::int64_t key = t.keys.begin; key < t.keys.end; ++key) {
-        word const sum = get(r, keys(x), t.where(x), key, kv);
-        put(r, keys(x), t.where(x), key, kv,
+        word const sum = get(r, keys(to), t.where(to), key, kv);
+        put(r, keys(to), t.where(to), key, kv,
             sum + added(x, t.segment, key, t.rows.begin, t.rows.end, t.head_begin, t.head_end));
       }
     }
@@ -638,7 +653,7 @@ class tag_machine {
     check_region(t.what);
     region part = t.what;
     part.what = written(t.what.what, false);
-    expect(is_sum(t.what.what) || part.what != t.what.what, "reduces what is no sum");
+    expect(is_part_of_sum(t.what.what) || part.what != t.what.what, "reduces what is no sum");
     expect(t.what.what != tensor::o || t.last == t.first + 1, "adds outputs, which are no sums");
     for_each_element(t.what, [&](std::int64_t token, std::int32_t h) {
       word sum = 0;
@@ -678,15 +693,13 @@ class tag_machine {
   }
 
   void check_results(segment_id s, std::int64_t token, std::size_t rank, std::int64_t local) {
-    std::int64_t const length = batch_.length(s);
-    std::int32_t const group = batch_.shape.q_heads / batch_.shape.kv_heads;
     for (std::size_t t = 0; t < tensor_count; ++t) {
       auto const x = static_cast<tensor>(t);
       for (std::int32_t h = 0; h < heads_of(x, batch_.shape); ++h) {
         word const value = home_word(rank, x, local, h);
-        if (is_sum(x)) {
-          expect(!backward() || value == added(x, s, token, 0, length, h * group, (h + 1) * group), name_of(x),
-                 " of key ", token, " of segment ", s.value, " is wrong");
+        if (is_whole_sum(x)) {
+          expect(!backward() || value == all_added(x, s, token, h), name_of(x), " of key ", token, " of segment ",
+                 s.value, " is wrong");
         } else {
           bool const result = backward() ? x == tensor::dq : x == tensor::o || x == tensor::lse;
           expect((!result && !is_input(x)) || value == complete(x, s, token, h), name_of(x), " of token ", token,

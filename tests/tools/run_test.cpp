@@ -146,8 +146,8 @@ TEST_CASE("a trace has one lane per queue of each rank, and every op of every sy
   }
   CHECK(processes == words{"ulysses pool 0", "pooled pool 0"});
   std::ranges::sort(lanes);
-  CHECK(lanes ==
-        words{"rank 0 compute", "rank 0 deliver", "rank 0 fetch", "rank 1 compute", "rank 1 deliver", "rank 1 fetch"});
+  CHECK(lanes == words{"rank 0 combine", "rank 0 compute", "rank 0 deliver", "rank 0 fetch", "rank 1 combine",
+                       "rank 1 compute", "rank 1 deliver", "rank 1 fetch"});
   for (char const* const op : {"exchange", "attend", "attend_backward"}) {
     CHECK(std::ranges::find(ops, op) != ops.end());
   }

@@ -242,17 +242,17 @@ attend_backward_keys(call_parameters const* call, geometry g, tile_task const* t
 
   // The group's tiles name the same rows; seen from the first one, keys count from its own first key.
   tile_task const named = tiles[group.first];
-  operand const into_dk = operand_of(*call, g, named, tensor::dk);
-  operand const into_dv = operand_of(*call, g, named, tensor::dv);
-  bool const dk_home = named.at[static_cast<std::size_t>(tensor::dk)].at_home();
-  bool const dv_home = named.at[static_cast<std::size_t>(tensor::dv)].at_home();
+  tensor const dk_or_part = named.output(tensor::dk);
+  tensor const dv_or_part = named.output(tensor::dv);
+  operand const into_dk = operand_of(*call, g, named, dk_or_part);
+  operand const into_dv = operand_of(*call, g, named, dv_or_part);
 #pragma unroll
   for (int r = 0; r < rows_per_warp; ++r) {
     std::int64_t const key = first_key + warp * rows_per_warp + r;
     if (held[r]) {
       // The queries carry scale * log2(e), which leaves ln(2) for dk.
-      add_to_row<Element>(into_dk.at(key - named.keys.begin, 0), dk_home, head_dim, ln_2, dk[r]);
-      add_to_row<Element>(into_dv.at(key - named.keys.begin, 0), dv_home, head_dim, 1.0F, dv[r]);
+      add_to_row<Element>(into_dk.at(key - named.keys.begin, 0), dk_or_part == tensor::dk, head_dim, ln_2, dk[r]);
+      add_to_row<Element>(into_dv.at(key - named.keys.begin, 0), dv_or_part == tensor::dv, head_dim, 1.0F, dv[r]);
     }
   }
 }

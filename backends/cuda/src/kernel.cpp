@@ -31,10 +31,11 @@ struct device_batch::lists {
 namespace {
 
 /// Where key 0 of the tile's segment would lie: equal for tiles that count the same rows.
-[[nodiscard]] std::pair<bool, std::int64_t> key_zero(tile_task const& t, tensor what, geometry const& g) {
+[[nodiscard]] std::pair<bool, std::int64_t> key_zero(tile_task const& t, tensor gradient, geometry const& g) {
+  tensor const what = t.output(gradient);
   location const at = t.where(what);
   return at.at_home() ? std::pair(true, at.local_token() - t.keys.begin)
-                      : std::pair(false, at.byte() - t.keys.begin * wire_row_bytes(what, g.shape, g.width()));
+                      : std::pair(false, at.byte() - t.keys.begin * head_row_bytes(what, g.shape, g.width()));
 }
 
 [[nodiscard]] constexpr bool overlap(std::int64_t a_begin, std::int64_t a_end, std::int64_t b_begin,
@@ -262,9 +263,9 @@ device_batch kernel<Element>::prepare(op const& what, program const& of, attenti
 }
 
 template <element Element>
-void kernel<Element>::run(device_batch const& batch, parameter_block const& at) {
+void kernel<Element>::run(device_batch const& batch, parameter_block const& at, queue on) {
   device_batch::lists const& l = *batch.lists_;
-  launcher const launch{in_->compute(), l.shape, at.address()};
+  launcher const launch{in_->on(on), l.shape, at.address()};
   switch (l.kind) {
     case op_kind::attend:
       for (auto const& tiles : l.tiles) {

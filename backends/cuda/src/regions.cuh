@@ -78,15 +78,14 @@ reduce_rows(call_parameters const* call, geometry g, reduce_task const* tasks, s
   for_each_row(ends, items, [&](std::int64_t n, std::int64_t row) {
     reduce_task const task = tasks[n];
     operand const into = operand_of(*call, g, task.what, task.into);
-    bool const rounds = task.into.at_home() || !is_partial_sum(task.what.what);
+    bool const rounds = !is_part(task.what.what);
     region part_region = task.what;
     part_region.what = part_of(task.what.what);
     int const channels = (task.what.head_end - task.what.head_begin) * g.shape.head_dim;
     for (int c = static_cast<int>(lane()); c < channels; c += static_cast<int>(warp_threads)) {
       float sum = 0.0F;
       for (std::uint32_t p = task.first; p < task.last; ++p) {
-        operand const from = operand_of(*call, g, part_region, partials[p]);
-        float const part = partials[p].at_home() ? to_float(from.at<Element>(row, 0)[c]) : from.at<float>(row, 0)[c];
+        float const part = operand_of(*call, g, part_region, partials[p]).at<float>(row, 0)[c];
         sum = p == task.first ? part : sum + part;
       }
       if (rounds) {

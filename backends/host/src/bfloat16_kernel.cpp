@@ -126,24 +126,24 @@ class row_result {
 class key_gradient {
  public:
   key_gradient(tile_task const& task, tensor t, bindings const& at, std::vector<float>& buffer)
-      : rows_(at.write(task, t)),
-        at_home_(task.where(t).at_home()),
-        sum_(at_home_ ? dense(buffer, rows_.rows, at.shape().head_dim, at.shape().head_dim)
-                      : as_floats<float>(rows_, at.shape().head_dim)) {
-    if (at_home_) {
+      : rows_(at.write(task, task.output(t))),
+        whole_(task.output(t) == t),
+        sum_(whole_ ? dense(buffer, rows_.rows, at.shape().head_dim, at.shape().head_dim)
+                    : as_floats<float>(rows_, at.shape().head_dim)) {
+    if (whole_) {
       std::fill_n(sum_.data, rows_.rows * at.shape().head_dim, 0.0F);
     }
   }
   [[nodiscard]] head_rows<float> const& sum() const noexcept { return sum_; }
   void finish() const {
-    if (at_home_) {
+    if (whole_) {
       add_narrow(sum_, rows_);
     }
   }
 
  private:
   mutable_rows rows_;
-  bool at_home_;
+  bool whole_;
   head_rows<float> sum_;
 };
 
@@ -245,7 +245,7 @@ void bfloat16_kernel::reduce(std::span<reduce_task const> sums, std::span<locati
   std::int64_t const dim = at.shape().head_dim;
   for (reduce_task const& task : sums) {
     mutable_rows const into = at.write(task.what, task.into);
-    bool const rounds = task.into.at_home() || !is_partial_sum(task.what.what);
+    bool const rounds = !is_part(task.what.what);
     region part = task.what;
     part.what = part_of(task.what.what);
     std::int64_t const row_width = std::int64_t{task.what.heads()} * dim;
@@ -254,9 +254,7 @@ void bfloat16_kernel::reduce(std::span<reduce_task const> sums, std::span<locati
       head_rows<float> const sum = dense(rows_, end - r, row_width, dim);
       std::fill_n(sum.data, (end - r) * row_width, 0.0F);
       for (location const& from : partials.subspan(task.first, task.last - task.first)) {
-        const_rows const rows = some_rows(at.read(part, from), r, end);
-        head_rows<float const> const values =
-            from.at_home() ? head_rows<float const>(widen(rows, dim, part_rows_)) : as_floats<float const>(rows, dim);
+        auto const values = as_floats<float const>(some_rows(at.read(part, from), r, end), dim);
         std::array<head_rows<float const>, 2> const both{sum, values};
         add_rows(both, sum, {end - r, task.what.heads(), at.shape().head_dim});
       }

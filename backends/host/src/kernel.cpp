@@ -104,8 +104,8 @@ void kernel::attend_backward(std::span<tile_task const> tiles, bindings const& a
                               .lse = in.read(tensor::lse),
                               .delta = in.read(tensor::delta),
                               .dq = in.write(task.output(tensor::dq)),
-                              .dk = in.write(tensor::dk),
-                              .dv = in.write(tensor::dv)};
+                              .dk = in.write(task.output(tensor::dk)),
+                              .dv = in.write(task.output(tensor::dv))};
     if (task.part != key_part::next) {
       host::attend_backward(tile, scratch_, poll);
       continue;

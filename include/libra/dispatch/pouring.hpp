@@ -3,10 +3,12 @@
 #include <libra/core/wide.hpp>
 #include <libra/cost/concept.hpp>
 #include <libra/model/pool_batch.hpp>
+#include <libra/model/speeds.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -114,12 +116,14 @@ class pool_work {
 template <cost_model Cost>
 class pouring {
  public:
-  /// Pours `shares` over ranks `[first, last)`.
-  pouring(pool_work<Cost> const& work, std::int32_t first, std::int32_t last, std::vector<share> const& shares)
+  /// Pours `shares` over ranks `[first, last)`; heads of other nodes one after another if `in_turn`.
+  pouring(pool_work<Cost> const& work, std::int32_t first, std::int32_t last, std::vector<share> const& shares,
+          bool in_turn = true)
       : work_(work),
         batch_(work.batch),
         first_(first),
         last_(last),
+        in_turn_(in_turn),
         speed_(work.batch.speed_of(first, last)) {
     for (std::int32_t r = first; r < last; ++r) {
       fastest_ = std::max(fastest_, batch_.speed_of(rank_id(r)));
@@ -145,12 +149,15 @@ class pouring {
     std::ranges::stable_sort(items_, {}, [&](item const& i) { return batch_.length(i.what.segment); });
   }
 
-  /// Appends the tiles to `tiles`.
-  void run(std::vector<tile>& tiles) {
+  /// What the node takes when all of its ranks take as long: work of a rank at speed 1.
+  [[nodiscard]] int128 least_time() const noexcept { return at_speed(total_, speed_); }
+
+  /// Appends the tiles to `tiles`. Ranks may take `time` without anything having to move.
+  void run(std::vector<tile>& tiles, int128 time = 0) {
     // Cuts fall on units, so a level may leave some work over; it then rises by what was left. The level stays within
     // a unit of the mean unless the work is too coarse for so many ranks, where it grows faster. It is that of the
     // fastest rank, so that rounding costs the others nothing.
-    int128 level = level_of(total_);
+    int128 level = std::max(level_of(total_), time * fastest_ / unit_speed_permille);
     for (int attempt = 0;; ++attempt) {
       int128 const left = fill(level);
       if (left == 0) {
@@ -173,17 +180,22 @@ class pouring {
   /// Fills every rank up to `level` and returns the work that found no place.
   int128 fill(int128 level) {
     tiles_.clear();
-    // What comes from other nodes is spread evenly, so that every rank has work of its own node to cover its way.
-    int128 const foreign = std::min(level, level_of(foreign_total_));
-    room_.resize(static_cast<std::size_t>(last_ - first_));
-    for (std::size_t r = 0; r < room_.size(); ++r) {
-      room_[r] = room_at(foreign, r);
+    room_.assign(static_cast<std::size_t>(last_ - first_), 0);
+    // What comes from other nodes is spread evenly, so that every rank has work of its own node to cover its way, and
+    // heads follow one another if only the first one's keys shall be waited for.
+    std::vector<item> homeless;
+    int128 filled = 0;
+    int128 poured = 0;
+    for (auto first = foreign_.cbegin(); first != foreign_.cend();) {
+      auto const last = end_of_lot(first, poured);
+      filled = raise(filled, std::min(level, level_of(poured)));
+      left_.assign(first, last);
+      pour_surplus();
+      homeless.insert(homeless.end(), left_.begin(), left_.end());
+      first = last;
     }
-    left_ = foreign_;
-    pour_surplus();
-    for (std::size_t r = 0; r < room_.size(); ++r) {
-      room_[r] += room_at(level, r) - room_at(foreign, r);
-    }
+    raise(filled, level);
+    left_.swap(homeless);
     left_.insert(left_.end(), items_.begin(), items_.end());
     pour_into([&](share const& s) { return home_ranks(s); });
     pour_into([&](share const& s) { return group_ranks(s); });
@@ -200,6 +212,30 @@ class pouring {
     share what;
     std::int64_t work{};
   };
+
+  /// The end of the lot of foreign items that begins at `first`: a key/value head, or several if they are little work.
+  /// Adds its work to `poured`.
+  [[nodiscard]] auto end_of_lot(std::vector<item>::const_iterator first, int128& poured) const {
+    auto const head_of = [&](item const& i) {
+      return std::pair(i.what.segment, i.what.head_begin / batch_.shape.group());
+    };
+    int128 lot = 0;
+    auto last = first;
+    do {
+      lot += last->work;
+      ++last;
+    } while (last != foreign_.end() &&
+             (!in_turn_ || head_of(*last) == head_of(*std::prev(last)) || lot * 8 <= foreign_total_));
+    poured += lot;
+    return last;
+  }
+  /// Gives every rank the room between two levels; returns the upper.
+  int128 raise(int128 from, int128 to) {
+    for (std::size_t r = 0; r < room_.size(); ++r) {
+      room_[r] += room_at(to, r) - room_at(from, r);
+    }
+    return to;
+  }
 
   struct rank_span {
     std::int32_t first{};
@@ -277,6 +313,7 @@ class pouring {
   pool_batch const& batch_;
   std::int32_t first_{};
   std::int32_t last_{};
+  bool in_turn_{};
   std::int64_t speed_{};  ///< of all ranks together
   std::int32_t fastest_{1};
   int128 total_{};

@@ -128,9 +128,9 @@ inline void add_to(hasher& h, program const& p) noexcept {
     add_to(h, t.keys);
     h.add(static_cast<std::uint8_t>(t.part));
     for (std::size_t x = 0; x < tensor_count; ++x) {
-      if (!is_row_part(static_cast<tensor>(x))) {
+      if (!is_part(static_cast<tensor>(x))) {
         h.add(t.at[x].code());
-      } else if (t.at[x] != location::nowhere()) {  // few tiles have any
+      } else if (t.at[x] != location::nowhere()) {  // few tiles have all
         h.add(static_cast<std::uint8_t>(x)).add(t.at[x].code());
       }
     }

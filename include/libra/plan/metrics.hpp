@@ -32,7 +32,7 @@ struct pool_traffic {
         for (transfer const& t : transfers) {
           bytes += t.peer.index() == r ? 0
                                        : t.what.tokens.size() * t.what.heads() *
-                                             wire_row_bytes(t.what.what, plan.batch.shape, p->width);
+                                             head_row_bytes(t.what.what, plan.batch.shape, p->width);
         }
         return bytes;
       };

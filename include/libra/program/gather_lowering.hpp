@@ -6,6 +6,7 @@
 #include <libra/program/pool_build.hpp>
 #include <libra/program/rounds.hpp>
 #include <libra/program/waves.hpp>
+#include <libra/program/whole_gradients.hpp>
 #include <libra/program/workspace_blocks.hpp>
 
 #include <algorithm>
@@ -50,8 +51,10 @@ class gather_lowering {
     }
     if (pool_.backward()) {
       join_gradient_panels(batch, grouped);
-      std::int64_t const sum_bytes = 2 * pool_.row_bytes(tensor::dk);
-      pool_.gradients = gradient_router(batch, pool_.nodes, grouped, pool_.waves, options.spread_bytes / sum_bytes)();
+      std::int64_t const sum_bytes = 2 * pool_.row_bytes(tensor::dk_part);
+      std::int64_t const least_tokens = options.spread_bytes / sum_bytes;
+      pool_.gradients = gradient_router(batch, pool_.nodes, grouped, least_tokens)();
+      whole_gradients(pool_.nodes, least_tokens, pool_.gradients)();
     }
     sums_of_.resize(grouped.size());
     for (std::size_t s = 0; s < pool_.gradients.sums.size(); ++s) {
@@ -124,25 +127,31 @@ class gather_lowering {
 
   [[nodiscard]] skeleton::needs needs_of(rank_tiles const& work, std::size_t r, std::int32_t alive) const {
     auto const waves = static_cast<std::size_t>(wave_numbers{pool_.waves}.count());
-    skeleton::needs n{.dots = !home_.dots[r].empty(),
-                      .clears = home_.padding[r].size() > 0,
-                      .reduces = pool_.backward() && !pool_.gradients.homes[r].empty(),
-                      .waves = pool_.waves,
-                      .alive = alive,
-                      .late = late_,
-                      .rounds = rounds_,
-                      .attends = std::vector<bool>(waves),
-                      .after = after_[r],
-                      .sums = std::vector<bool>(waves),
-                      .joins = std::vector<bool>(waves)};
+    skeleton::needs n{
+        .dots = !home_.dots[r].empty(),
+        .clears = home_.padding[r].size() > 0,
+        .reduces = pool_.backward() &&
+                   std::ranges::any_of(pool_.gradients.homes[r], [](gradient_piece const& g) { return !g.whole; }),
+        .waves = pool_.waves,
+        .alive = alive,
+        .late = late_,
+        .rounds = rounds_,
+        .attends = std::vector<bool>(waves),
+        .clears_before = std::vector<bool>(waves),
+        .after = after_[r],
+        .sums = std::vector<bool>(waves)};
     for (tile_ref const& t : work.tiles) {
       n.attends[static_cast<std::size_t>(t.wave)] = true;
-      // Backward adds to dk and dv, wherever they are, so something has to be zero first.
-      n.clears = n.clears || pool_.backward();
+      // Backward adds to dk and dv, wherever they are, so these have to be zero first.
+      n.clears = n.clears || (pool_.backward() && t.gradient == none);
+    }
+    for (panel const& p : work.gradients) {
+      auto const wave = static_cast<std::size_t>(p.first_wave);
+      n.clears = n.clears || p.cleared_first();
+      n.clears_before[wave] = n.clears_before[wave] || !p.cleared_first();
     }
     for (std::size_t const s : sums_of_[r]) {
-      node_sum const& sum = pool_.gradients.sums[s];
-      (sum.between_nodes ? n.joins : n.sums)[static_cast<std::size_t>(sum.round)] = true;
+      n.sums[static_cast<std::size_t>(pool_.gradients.sums[s].round)] = true;
     }
     return n;
   }
@@ -158,9 +167,18 @@ class gather_lowering {
       list_clears(rank, home_.padding[r]);
       rank.steps.ops[rank.steps.clear].items = {0, static_cast<std::uint32_t>(out.clears.size())};
     }
+    for (std::size_t wave = 0; wave < rank.steps.clear_before.size(); ++wave) {
+      if (std::size_t const clear = rank.steps.clear_before[wave]; clear != none) {
+        auto const begin = static_cast<std::uint32_t>(out.clears.size());
+        clear_panels(rank, [&](panel const& p) {
+          return !p.cleared_first() && p.first_wave == static_cast<std::int32_t>(wave);
+        });
+        rank.steps.ops[clear].items = {begin, static_cast<std::uint32_t>(out.clears.size())};
+      }
+    }
     if (rank.steps.reduce != none) {
       list_reduces(
-          pool_.gradients.homes[r], pool_.row_bytes(tensor::dk),
+          pool_.gradients.homes[r], pool_.row_bytes(tensor::dk_part),
           [&](gradient_piece const& piece, std::size_t i) {
             return piece.blocks[i] != none ? rank.memory.offset(piece.blocks[i]) : rounds.source_of(piece, i).byte();
           },
@@ -172,15 +190,10 @@ class gather_lowering {
   void list_clears(rank_build& rank, row_range padding) {
     program& out = rank.out;
     clear_padding(pool_.batch.shape, pool_.direction, padding, out.clears);
-    for (panel const& p : rank.work.gradients) {
-      for (std::size_t i = 0; i < 2; ++i) {
-        out.clears.push_back({{partial_sums[i], p.segment, p.kv_head, p.kv_head + 1, p.keys},
-                              location::workspace(rank.memory.offset(p.blocks[i]))});
-      }
-    }
+    clear_panels(rank, [](panel const& p) { return p.cleared_first(); });
     for (tile_ref const& t : rank.work.tiles) {
       if (pool_.backward() && t.gradient == none) {
-        for (tensor const x : partial_sums) {
+        for (tensor const x : key_gradients) {
           out.clears.push_back({{x, t.what.segment, t.kv_head, t.kv_head + 1, t.keys},
                                 home_location(pool_.batch, t.what.segment, t.keys.begin)});
         }
@@ -188,26 +201,33 @@ class gather_lowering {
     }
   }
 
+  template <class Which>
+  void clear_panels(rank_build& rank, Which which) const {
+    for (panel const& p : rank.work.gradients) {
+      for (std::size_t i = 0; i < 2 && which(p); ++i) {
+        rank.out.clears.push_back({{partial_sums[i], p.segment, p.kv_head, p.kv_head + 1, p.keys},
+                                   location::workspace(rank.memory.offset(p.blocks[i]))});
+      }
+    }
+  }
+
   void emit_node_sums(round_writer const& rounds) {
     for (std::size_t r = 0; r < pool_.ranks.size(); ++r) {
-      for (bool const between_nodes : {false, true}) {
-        std::vector<std::size_t> const& ops = pool_.ranks[r].steps.sums(between_nodes);
-        for (std::size_t round = 0; round < ops.size(); ++round) {
-          if (ops[round] != none) {
-            emit_sums(rounds, r, between_nodes, static_cast<std::int32_t>(round), ops[round]);
-          }
+      std::vector<std::size_t> const& ops = pool_.ranks[r].steps.sum;
+      for (std::size_t round = 0; round < ops.size(); ++round) {
+        if (ops[round] != none) {
+          emit_sums(rounds, r, static_cast<std::int32_t>(round), ops[round]);
         }
       }
     }
   }
 
-  void emit_sums(round_writer const& rounds, std::size_t r, bool between_nodes, std::int32_t round, std::size_t op) {
+  void emit_sums(round_writer const& rounds, std::size_t r, std::int32_t round, std::size_t op) {
     program& out = pool_.ranks[r].out;
     auto const begin = static_cast<std::uint32_t>(out.reduces.size());
     for (std::size_t const i : sums_of_[r]) {
-      node_sum const& s = pool_.gradients.sums[i];
-      if (s.round == round && s.between_nodes == between_nodes) {
-        add_up(rounds, s, out);
+      if (pool_.gradients.sums[i].round == round) {
+        add_up(rounds, pool_.gradients.sums[i], out);
       }
     }
     pool_.ranks[r].steps.ops[op].items = {begin, static_cast<std::uint32_t>(out.reduces.size())};
@@ -219,7 +239,8 @@ class gather_lowering {
       for (node_sum::part const& p : s.parts) {
         out.partials.push_back(rounds.part_of(s, p, i));
       }
-      out.reduces.push_back({{partial_sums[i], s.segment, s.kv_head, s.kv_head + 1, s.tokens},
+      tensor const x = (s.whole ? key_gradients : partial_sums)[i];
+      out.reduces.push_back({{x, s.segment, s.kv_head, s.kv_head + 1, s.tokens},
                              location::workspace(pool_.ranks[s.at.index()].memory.offset(s.blocks[i])),
                              first,
                              static_cast<std::uint32_t>(out.partials.size())});
@@ -264,7 +285,8 @@ class gather_lowering {
     for (std::size_t which = 0; which < 2; ++which) {
       put_keys(key_inputs[which], t.panel == none ? nullptr : &rank.work.inputs[t.panel], which);
       if (pool_.backward()) {
-        put_keys(partial_sums[which], t.gradient == none ? nullptr : &rank.work.gradients[t.gradient], which);
+        panel const* const sums = t.gradient == none ? nullptr : &rank.work.gradients[t.gradient];
+        put_keys((sums == nullptr ? key_gradients : partial_sums)[which], sums, which);
       }
     }
     return task;

@@ -5,6 +5,7 @@
 #include <libra/program/home_tasks.hpp>
 #include <libra/program/ops.hpp>
 #include <libra/program/panels.hpp>
+#include <libra/program/port_loads.hpp>
 #include <libra/program/waves.hpp>
 
 #include <algorithm>
@@ -30,10 +31,11 @@ struct gradient_piece {
   row_range tokens;
   std::int64_t local{};               ///< home row of `tokens.begin`
   std::int32_t round{};               ///< in which it is sent
-  std::size_t blocks[2]{none, none};  ///< where the home receives it; none when it is its own
+  bool whole{};                       ///< nothing is left to add: it comes rounded, into the home's tensor
+  std::size_t blocks[2]{none, none};  ///< where the home receives it; none when it is its own, or whole
 };
 
-/// A sum of partial gradients of several ranks of a node, or of several nodes, which then goes on as one.
+/// A sum of partial gradients of ranks of a node, or of several nodes, which then goes on as one.
 struct node_sum {
   struct part {
     rank_id from;
@@ -45,10 +47,10 @@ struct node_sum {
   std::int32_t kv_head{};
   row_range tokens;
   rank_id at;                ///< the adding rank
-  bool between_nodes{};      ///< the parts are of several nodes
+  bool whole{};              ///< it is all that its home gets, and rounded
   std::int32_t round{};      ///< in which the parts come
   std::int32_t last_sent{};  ///< the last round that takes some of it elsewhere
-  std::int32_t last_used{};  ///< the round of the last sum between nodes that its own rank adds some of it to
+  std::int32_t last_used{};  ///< the round of the last sum that its own rank adds some of it to
   std::vector<part> parts{};
   std::size_t blocks[2]{none, none};
 };
@@ -85,19 +87,20 @@ inline void join_gradient_panels(pool_batch const& batch, std::vector<rank_tiles
 /// Plans the way of every partial panel.
 ///
 /// Partial sums for a home in another node are first added up inside their own, where several of its ranks have some:
-/// spread evenly over its ranks, in the round after the last of them is complete. What several nodes have for the same
-/// home is added up between them, if that relieves the ports there: each adds a slice, a round later (a
-/// reduce-scatter). What goes home goes in the round after that.
+/// those of a round are spread evenly over its ranks. What a single rank has leaves through neighbours, as far as its
+/// port has more to send than theirs. What several nodes have for the same home is added up between them, if that
+/// relieves the ports there: each adds a slice, a round later (a reduce-scatter). What goes home goes in the round
+/// after that, rounded if it is all that the home gets.
 class gradient_router {
  public:
   /// `least_tokens`: so many rows of one head less through each port of a home's node are worth a round.
   gradient_router(pool_batch const& batch, node_map const& nodes, std::vector<rank_tiles> const& ranks,
-                  std::int32_t waves, std::int64_t least_tokens)
+                  std::int64_t least_tokens)
       : batch_(batch),
         nodes_(nodes),
         ranks_(ranks),
-        waves_(waves),
-        least_tokens_(least_tokens) {}
+        least_tokens_(least_tokens),
+        loads_(nodes, least_tokens) {}
 
   [[nodiscard]] gradient_routes operator()() {
     routes_.homes.resize(ranks_.size());
@@ -138,7 +141,7 @@ class gradient_router {
     std::size_t panel{};
     std::int32_t round{};
   };
-  /// A piece that several ranks of the node have parts of.
+  /// A piece of another node's that ranks of the node have parts of.
   struct crossing {
     segment_id segment;
     std::int32_t kv_head{};
@@ -146,6 +149,10 @@ class gradient_router {
     rank_id home;
     std::int64_t local{};
     std::vector<part> parts;
+    std::int32_t round{};  ///< in which the last of them is complete
+
+    [[nodiscard]] bool lone() const noexcept { return parts.size() == 1; }
+    [[nodiscard]] std::int64_t local_of(std::int64_t token) const noexcept { return local + token - tokens.begin; }
   };
 
   void list_parts(std::int32_t node) {
@@ -178,8 +185,9 @@ class gradient_router {
       }
       batch_.for_each_home(
           here.front().segment, {cuts[c], cuts[c + 1]}, [&](rank_id home, row_range tokens, std::int64_t local) {
-            if (nodes_.of(home) != node && here.size() > 1) {
-              crossings_.push_back({here.front().segment, here.front().kv_head, tokens, home, local, here});
+            if (nodes_.of(home) != node) {
+              std::int32_t const round = std::ranges::max(here, {}, &part::round).round;
+              crossings_.push_back({here.front().segment, here.front().kv_head, tokens, home, local, here, round});
               return;
             }
             for (part const& p : here) {
@@ -202,45 +210,84 @@ class gradient_router {
     if (before != recent && batch_.one_home(p.segment, {before->tokens.begin, tokens.end})) {
       before->tokens.end = tokens.end;
     } else {
-      pieces.push_back({p.segment, p.kv_head, p.rank, p.panel, none, tokens, local, p.round, {none, none}});
+      pieces.push_back({p.segment, p.kv_head, p.rank, p.panel, none, tokens, local, p.round, false, {none, none}});
     }
   }
 
+  /// Sends what crosses from a node on its way, round by round.
   void add_up(std::int32_t node) {
+    std::ranges::stable_sort(crossings_, {}, &crossing::round);
+    for (auto first = crossings_.begin(); first != crossings_.end();) {
+      auto const last =
+          std::find_if(first, crossings_.end(), [&](crossing const& c) { return c.round != first->round; });
+      std::span const all(first, last);
+      send_lone(all);
+      add_up_evenly(node, all);
+      first = last;
+    }
+  }
+
+  /// What a single rank has leaves through its own port, and the surplus of a round a round later through neighbours'.
+  void send_lone(std::span<crossing const> all) {
+    loads_.clear();
+    for (crossing const& c : all) {
+      if (c.lone()) {
+        loads_.add(c.parts.front().rank, c.tokens.size());
+      }
+    }
+    loads_.close();
+    for (crossing const& c : all) {
+      if (!c.lone()) {
+        continue;
+      }
+      part const& p = c.parts.front();
+      loads_.cut(p.rank, c.tokens, 1, [&](rank_id by, row_range tokens) {
+        if (by == p.rank) {
+          send_directly(p, c.home, tokens, c.local_of(tokens.begin), 1);
+        } else {
+          add_up_at(by, c, tokens);
+        }
+      });
+    }
+  }
+
+  /// What several ranks have is added up by all ranks of the node, an equal share each.
+  void add_up_evenly(std::int32_t node, std::span<crossing const> all) {
     std::int64_t total = 0;
-    for (crossing const& c : crossings_) {
-      total += c.tokens.size();
+    for (crossing const& c : all) {
+      total += c.lone() ? 0 : c.tokens.size();
     }
     std::int32_t const first = nodes_.first(node);
     std::int32_t const ranks = nodes_.first(node + 1) - first;
     std::int64_t done = 0;
-    for (crossing const& c : crossings_) {
-      std::int32_t round = 0;
-      for (part const& p : c.parts) {
-        round = std::max(round, p.round);
-      }
-      for (std::int64_t at = c.tokens.begin; at < c.tokens.end;) {
+    for (crossing const& c : all) {
+      for (std::int64_t at = c.tokens.begin; !c.lone() && at < c.tokens.end;) {
         auto const adder = static_cast<std::int32_t>(done * ranks / total);
         std::int64_t const share_end = ((std::int64_t{adder} + 1) * total + ranks - 1) / ranks;
         std::int64_t const end = std::min(c.tokens.end, at + std::max<std::int64_t>(1, share_end - done));
-        rank_id const here(first + adder);
-        routes_.homes[c.home.index()].push_back({c.segment,
-                                                 c.kv_head,
-                                                 here,
-                                                 none,
-                                                 routes_.sums.size(),
-                                                 {at, end},
-                                                 c.local + at - c.tokens.begin,
-                                                 round + 1,
-                                                 {none, none}});
-        node_sum& sum = routes_.sums.emplace_back();
-        sum = {.segment = c.segment, .kv_head = c.kv_head, .tokens = {at, end}, .at = here, .round = round};
-        for (part const& p : c.parts) {
-          sum.parts.push_back({.from = p.rank, .panel = p.panel});
-        }
+        add_up_at(rank_id(first + adder), c, {at, end});
         done += end - at;
         at = end;
       }
+    }
+  }
+
+  /// Has rank `adder` add up the parts of some rows and send their sum home.
+  void add_up_at(rank_id adder, crossing const& c, row_range tokens) {
+    routes_.homes[c.home.index()].push_back({c.segment,
+                                             c.kv_head,
+                                             adder,
+                                             none,
+                                             routes_.sums.size(),
+                                             tokens,
+                                             c.local_of(tokens.begin),
+                                             c.round + 1,
+                                             false,
+                                             {none, none}});
+    node_sum& sum = routes_.sums.emplace_back();
+    sum = {.segment = c.segment, .kv_head = c.kv_head, .tokens = tokens, .at = adder, .round = c.round};
+    for (part const& p : c.parts) {
+      sum.parts.push_back({.from = p.rank, .panel = p.panel});
     }
   }
 
@@ -314,12 +361,8 @@ class gradient_router {
       gradient_piece const& own = same_[static_cast<std::size_t>(i)];
       gradient_piece piece =
           part_of(own, {tokens.begin + tokens.size() * i / count, tokens.begin + tokens.size() * (i + 1) / count});
-      node_sum sum{.segment = own.segment,
-                   .kv_head = own.kv_head,
-                   .tokens = piece.tokens,
-                   .at = own.from,
-                   .between_nodes = true,
-                   .round = round};
+      node_sum sum{
+          .segment = own.segment, .kv_head = own.kv_head, .tokens = piece.tokens, .at = own.from, .round = round};
       for (gradient_piece const& g : same_) {
         sum.parts.push_back({.from = g.from, .panel = g.panel, .sum = g.sum});
         if (g.sum != none) {
@@ -330,7 +373,7 @@ class gradient_router {
       }
       piece.panel = none;
       piece.sum = routes_.sums.size();
-      piece.round = wave_of_sum(round, true, waves_);
+      piece.round = round + 1;
       routes_.sums.push_back(std::move(sum));
       pieces.push_back(piece);
     }
@@ -345,17 +388,18 @@ class gradient_router {
   pool_batch const& batch_;
   node_map const& nodes_;
   std::vector<rank_tiles> const& ranks_;
-  std::int32_t waves_;
   std::int64_t least_tokens_;
   std::vector<part> parts_;
   std::vector<crossing> crossings_;
+  port_loads loads_;
   std::vector<gradient_piece> from_others_;
   common_ranges<gradient_piece> ranges_;
   std::vector<gradient_piece> same_;
   gradient_routes routes_;
 };
 
-/// Writes the sums of one home rank: wherever the set of contributing ranks changes, a new sum begins.
+/// Writes the sums of one home rank: wherever the set of contributing ranks changes, a new sum begins. What comes whole
+/// needs none.
 ///
 /// `offset_of(piece, i)` is the workspace byte of the piece's first row of dk (i = 0) or dv (i = 1).
 template <class OffsetOf>
@@ -367,8 +411,10 @@ void list_reduces(std::span<gradient_piece const> pieces, std::int64_t row_bytes
     });
     cuts.clear();
     for (auto g = first; g != last; ++g) {
-      cuts.push_back(g->tokens.begin);
-      cuts.push_back(g->tokens.end);
+      if (!g->whole) {
+        cuts.push_back(g->tokens.begin);
+        cuts.push_back(g->tokens.end);
+      }
     }
     std::ranges::sort(cuts);
     cuts.erase(std::ranges::unique(cuts).begin(), cuts.end());
@@ -377,7 +423,7 @@ void list_reduces(std::span<gradient_piece const> pieces, std::int64_t row_bytes
         auto const begin = static_cast<std::uint32_t>(out.partials.size());
         std::int64_t local = 0;
         for (auto g = first; g != last; ++g) {
-          if (g->tokens.begin <= cuts[c] && cuts[c + 1] <= g->tokens.end) {
+          if (!g->whole && g->tokens.begin <= cuts[c] && cuts[c + 1] <= g->tokens.end) {
             local = g->local + cuts[c] - g->tokens.begin;
             out.partials.push_back(location::workspace(offset_of(*g, i) + (cuts[c] - g->tokens.begin) * row_bytes));
           }
@@ -385,7 +431,7 @@ void list_reduces(std::span<gradient_piece const> pieces, std::int64_t row_bytes
         auto const end = static_cast<std::uint32_t>(out.partials.size());
         if (end > begin) {
           out.reduces.push_back(
-              {{partial_sums[i], first->segment, first->kv_head, first->kv_head + 1, {cuts[c], cuts[c + 1]}},
+              {{key_gradients[i], first->segment, first->kv_head, first->kv_head + 1, {cuts[c], cuts[c + 1]}},
                location::home(local),
                begin,
                end});

@@ -13,7 +13,8 @@
 namespace libra::detail {
 
 inline constexpr std::array key_inputs{tensor::k, tensor::v};
-inline constexpr std::array partial_sums{tensor::dk, tensor::dv};
+inline constexpr std::array key_gradients{tensor::dk, tensor::dv};
+inline constexpr std::array partial_sums{tensor::dk_part, tensor::dv_part};
 
 /// The tensors with rows of queries that a tile reads.
 [[nodiscard]] inline std::span<tensor const> row_inputs(pass p) noexcept {
@@ -72,7 +73,7 @@ inline void clear_padding(attention_shape const& shape, pass direction, row_rang
   };
   std::ranges::for_each(row_outputs(direction), clear_rows);
   if (direction == pass::backward) {
-    std::ranges::for_each(partial_sums, clear_rows);
+    std::ranges::for_each(key_gradients, clear_rows);
   }
 }
 

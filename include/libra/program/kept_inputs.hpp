@@ -84,14 +84,14 @@ class kept_inputs {
       if (!t.rows_home) {
         region const rows{
             tensor::q, t.what.segment, t.what.head_begin, t.what.head_end, {t.what.q_begin, t.what.q_end}};
-        kept[r].add(rows, rows.heads() * wire_row_bytes(tensor::q, batch.shape, width));
+        kept[r].add(rows, rows.heads() * head_row_bytes(tensor::q, batch.shape, width));
       }
     }
     auto const panels =
         join_panels(refs[r], [](tile_ref const& t) { return !t.keys_home; }, [](tile_ref&, std::size_t) {});
     for (panel const& p : panels) {
       for (tensor const x : key_inputs) {
-        kept[r].add({x, p.segment, p.kv_head, p.kv_head + 1, p.keys}, wire_row_bytes(x, batch.shape, width));
+        kept[r].add({x, p.segment, p.kv_head, p.kv_head + 1, p.keys}, head_row_bytes(x, batch.shape, width));
       }
     }
     kept[r].finish();

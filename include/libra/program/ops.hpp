@@ -19,34 +19,51 @@ namespace libra {
 
 /// The tensors of an attention call. `d_o` is the gradient of `o`; `delta` is rowsum(d_o * o). `o_part` and `dq_part`
 /// are what some of their keys have made of rows of `o` and `dq`: they lie in workspaces only, and never travel.
-enum class tensor : std::uint8_t { q, k, v, o, lse, d_o, delta, dq, dk, dv, o_part, dq_part };
-inline constexpr std::size_t tensor_count = 12;
+/// `dk_part` and `dv_part` are what some queries have made of rows of `dk` and `dv`; they lie in workspaces and travel.
+enum class tensor : std::uint8_t { q, k, v, o, lse, d_o, delta, dq, dk, dv, o_part, dq_part, dk_part, dv_part };
+inline constexpr std::size_t tensor_count = 14;
 
 [[nodiscard]] constexpr std::string_view name_of(tensor t) noexcept {
-  constexpr std::array<std::string_view, tensor_count> names{"q",     "k",  "v",  "o",  "lse",    "d_o",
-                                                             "delta", "dq", "dk", "dv", "o_part", "dq_part"};
+  constexpr std::array<std::string_view, tensor_count> names{
+      "q", "k", "v", "o", "lse", "d_o", "delta", "dq", "dk", "dv", "o_part", "dq_part", "dk_part", "dv_part"};
   return names[static_cast<std::size_t>(t)];
+}
+/// True for the sums over query rows that several ranks may contribute to, while contributions are missing.
+[[nodiscard]] constexpr bool is_partial_sum(tensor t) noexcept { return t == tensor::dk_part || t == tensor::dv_part; }
+/// True for gradients of keys and values, whole or not.
+[[nodiscard]] constexpr bool is_key_gradient(tensor t) noexcept {
+  return t == tensor::dk || t == tensor::dv || is_partial_sum(t);
 }
 /// True for tensors with one head per key/value head.
 [[nodiscard]] constexpr bool has_kv_heads(tensor t) noexcept {
-  return t == tensor::k || t == tensor::v || t == tensor::dk || t == tensor::dv;
+  return t == tensor::k || t == tensor::v || is_key_gradient(t);
 }
 /// True for tensors with one value per (row, head).
 [[nodiscard]] constexpr bool is_statistic(tensor t) noexcept { return t == tensor::lse || t == tensor::delta; }
-/// True for the sums over query rows that several ranks may contribute to.
-[[nodiscard]] constexpr bool is_partial_sum(tensor t) noexcept { return t == tensor::dk || t == tensor::dv; }
 /// True for what some keys have made of a row.
 [[nodiscard]] constexpr bool is_row_part(tensor t) noexcept { return t == tensor::o_part || t == tensor::dq_part; }
+[[nodiscard]] constexpr bool is_part(tensor t) noexcept { return is_row_part(t) || is_partial_sum(t); }
 /// What a tensor is called while parts of it are still missing.
 [[nodiscard]] constexpr tensor part_of(tensor t) noexcept {
-  return t == tensor::o ? tensor::o_part : t == tensor::dq ? tensor::dq_part : t;
+  switch (t) {
+    case tensor::o:
+      return tensor::o_part;
+    case tensor::dq:
+      return tensor::dq_part;
+    case tensor::dk:
+      return tensor::dk_part;
+    case tensor::dv:
+      return tensor::dv_part;
+    default:
+      return t;
+  }
 }
 
 /// Bytes of one element, by role.
 struct element_bytes {
-  std::int32_t activation{2};  ///< q, k, v, o, d_o, dq; also dk and dv at home
+  std::int32_t activation{2};  ///< q, k, v, o, d_o, dq, dk, dv
   std::int32_t statistic{4};   ///< lse, delta
-  std::int32_t partial{4};     ///< partial results: dk and dv in the workspace and on the wire, o_part, dq_part
+  std::int32_t partial{4};     ///< o_part, dq_part, dk_part, dv_part
 
   friend constexpr bool operator==(element_bytes const&, element_bytes const&) = default;
 };
@@ -62,16 +79,11 @@ constexpr void validate(element_bytes const& width) {
 [[nodiscard]] constexpr std::int32_t heads_of(tensor t, attention_shape const& shape) noexcept {
   return has_kv_heads(t) ? shape.kv_heads : shape.q_heads;
 }
-/// Bytes of one (row, head) of a tensor at home.
-[[nodiscard]] constexpr std::int64_t home_row_bytes(tensor t, attention_shape const& shape,
+/// Bytes of one (row, head) of a tensor.
+[[nodiscard]] constexpr std::int64_t head_row_bytes(tensor t, attention_shape const& shape,
                                                     element_bytes const& width) noexcept {
   return is_statistic(t) ? width.statistic
-                         : std::int64_t{shape.head_dim} * (is_row_part(t) ? width.partial : width.activation);
-}
-/// Bytes of one (row, head) of a tensor in a workspace and on the wire.
-[[nodiscard]] constexpr std::int64_t wire_row_bytes(tensor t, attention_shape const& shape,
-                                                    element_bytes const& width) noexcept {
-  return is_partial_sum(t) ? std::int64_t{shape.head_dim} * width.partial : home_row_bytes(t, shape, width);
+                         : std::int64_t{shape.head_dim} * (is_part(t) ? width.partial : width.activation);
 }
 
 /// A part of a tensor: tokens (counted from the segment's first) times heads (of the tensor's own kind).
@@ -129,7 +141,8 @@ enum class key_part : std::uint8_t {
 };
 
 /// A tile and where its operands are. `attend` uses q, k, v, o, lse; `attend_backward` all but o. A tile that works on
-/// a part of the keys has `o_part` and `dq_part` in place of `o` and `dq`.
+/// a part of the keys has `o_part` and `dq_part` in place of `o` and `dq`; one that is not alone on its keys `dk_part`
+/// and `dv_part` in place of `dk` and `dv`.
 ///
 /// k, v, dk and dv point at the row of key `keys.begin`, the others at the row of query `rows.begin`.
 /// Backward adds to dk and dv, and writes dq unless it is the next part. The keys of a tile that works on all of them
@@ -145,8 +158,11 @@ struct tile_task {
 
   [[nodiscard]] constexpr location where(tensor t) const noexcept { return at[static_cast<std::size_t>(t)]; }
   constexpr void put(tensor t, location l) noexcept { at[static_cast<std::size_t>(t)] = l; }
-  /// What the tile writes of `o` or `dq`.
-  [[nodiscard]] constexpr tensor output(tensor t) const noexcept { return part == key_part::all ? t : part_of(t); }
+  /// What the tile writes of `o`, `dq`, `dk` or `dv`.
+  [[nodiscard]] constexpr tensor output(tensor t) const noexcept {
+    bool const whole = is_key_gradient(t) ? where(t) != location::nowhere() : part == key_part::all;
+    return whole ? t : part_of(t);
+  }
   friend constexpr bool operator==(tile_task const&, tile_task const&) = default;
 };
 
@@ -176,8 +192,8 @@ struct dot_task {
 };
 
 /// A sum of partial results: region `what` at `into`, at home or in the workspace, becomes the sum, in order, of
-/// `program::partials[first, last)`, each of `part_of(what.what)`, and is rounded once. `o_part` has no sum: `o` is
-/// made of one.
+/// `program::partials[first, last)`, each of `part_of(what.what)`, and is rounded once unless it is a part itself.
+/// `o_part` has no sum: `o` is made of one.
 struct reduce_task {
   region what;
   location into;
@@ -193,14 +209,19 @@ enum class op_kind : std::uint8_t {
   attend_backward,  ///< a batch of tiles, backward
   row_dot,          ///< delta = rowsum(d_o * o) of regions
   clear,            ///< set regions to zero
-  reduce,           ///< sum partial results into home regions
+  reduce,           ///< sum partial results
 };
 
 /// What runs in order on a rank. Different queues run concurrently.
 ///
-/// Inputs travel on `fetch` and results on `deliver`, so that neither direction waits for the other.
-enum class queue : std::uint8_t { fetch, compute, deliver };
-inline constexpr std::size_t queue_count = 3;
+/// Inputs travel on `fetch` and results on `deliver`, so that neither direction waits for the other. What adds up what
+/// other ranks computed runs on `combine`, so that tiles do not wait for its way.
+enum class queue : std::uint8_t { fetch, compute, deliver, combine };
+inline constexpr std::size_t queue_count = 4;
+inline constexpr std::array all_queues{queue::fetch, queue::compute, queue::deliver, queue::combine};
+/// The queues whose ops are exchanges, and nothing else.
+inline constexpr std::array exchange_queues{queue::fetch, queue::deliver};
+[[nodiscard]] constexpr bool exchanges(queue q) noexcept { return q == queue::fetch || q == queue::deliver; }
 
 [[nodiscard]] constexpr std::string_view name_of(op_kind k) noexcept {
   constexpr std::array<std::string_view, 6> names{"exchange", "attend", "attend_backward",
@@ -208,7 +229,7 @@ inline constexpr std::size_t queue_count = 3;
   return names[static_cast<std::size_t>(k)];
 }
 [[nodiscard]] constexpr std::string_view name_of(queue q) noexcept {
-  constexpr std::array<std::string_view, queue_count> names{"fetch", "compute", "deliver"};
+  constexpr std::array<std::string_view, queue_count> names{"fetch", "compute", "deliver", "combine"};
   return names[static_cast<std::size_t>(q)];
 }
 

@@ -52,6 +52,9 @@ struct panel {
   std::int32_t first_round{};
   std::int32_t last_round{};
   std::size_t blocks[2]{none, none};
+
+  /// Gradient panels: zero from the beginning on, and not only before the first wave that adds to it.
+  [[nodiscard]] constexpr bool cleared_first() const noexcept { return first_wave <= 1; }
 };
 
 /// All tiles of one rank, in the order they are computed, and the panels they share.

@@ -57,7 +57,7 @@ struct pool_build {
   [[nodiscard]] bool keeps() const noexcept { return !kept.empty(); }
   /// The tensors whose rows the pass brings to tiles.
   [[nodiscard]] std::span<tensor const> fetched() const noexcept { return fetched_rows(direction, keeps()); }
-  [[nodiscard]] std::int64_t row_bytes(tensor t) const noexcept { return wire_row_bytes(t, batch.shape, width); }
+  [[nodiscard]] std::int64_t row_bytes(tensor t) const noexcept { return head_row_bytes(t, batch.shape, width); }
 
   /// Where row `rows` of a block of tensor `t` begins.
   [[nodiscard]] location in_block(rank_build const& rank, tensor t, std::size_t block, std::int64_t rows,

@@ -145,13 +145,13 @@ class region_store {
   }
 
   [[nodiscard]] bool is_result(tensor t) const noexcept {
-    return programs_.direction == pass::backward ? t == tensor::dq || is_partial_sum(t)
+    return programs_.direction == pass::backward ? t == tensor::dq || t == tensor::dk || t == tensor::dv
                                                  : t == tensor::o || t == tensor::lse;
   }
 
   /// Bytes per token of a region in a workspace.
   [[nodiscard]] std::int64_t stride_of(region const& what) const {
-    return what.heads() * wire_row_bytes(what.what, batch_.shape, programs_.width);
+    return what.heads() * head_row_bytes(what.what, batch_.shape, programs_.width);
   }
 
   void check_region(region const& what) const {
@@ -165,7 +165,7 @@ class region_store {
   /// Checks that a region lies where `at` says, and nowhere else.
   void check_place(region const& what, location at) const {
     check_region(what);
-    expect(!at.at_home() || !is_row_part(what.what), what, " is at home");
+    expect(!at.at_home() || !is_part(what.what), what, " is at home");
     if (at.at_home()) {
       std::int64_t local = -1;
       batch_.for_each_home(what.segment, {what.tokens.begin, what.tokens.begin + 1},

@@ -89,7 +89,7 @@ class ring_build {
   bool gathers{};       ///< some member does not hold its rows
   std::vector<ring_rank> ranks;
 
-  [[nodiscard]] std::int64_t row_bytes(tensor t) const noexcept { return wire_row_bytes(t, batch.shape, width); }
+  [[nodiscard]] std::int64_t row_bytes(tensor t) const noexcept { return head_row_bytes(t, batch.shape, width); }
   /// Whether outputs stay as they were before they were rounded, for `delta`: a ring sees a row's keys one part after
   /// the other, and so cannot make up for what rounding cost.
   [[nodiscard]] bool keeps_outputs() const noexcept { return keeps && width.activation < width.partial; }
@@ -190,7 +190,7 @@ class ring_build {
                 add(key_inputs[x], origin, 1, rank.fetch[j], rank.attend[j], j < end ? rank.fetch[j + 1] : none);
           }
           if (direction == pass::backward) {
-            add_gradient_blocks(rank, step, x, origin.size() * row_bytes(tensor::dk), j, j == end);
+            add_gradient_blocks(rank, step, x, origin.size() * row_bytes(tensor::dk_part), j, j == end);
           }
         }
       }

@@ -111,6 +111,7 @@ class ring_lowering {
                                                                            tokens,
                                                                            local,
                                                                            0,
+                                                                           false,
                                                                            {none, none}});
                                      });
         }
@@ -132,8 +133,8 @@ class ring_lowering {
       for (gradient_piece& piece : gradients_[h]) {
         for (std::size_t i = 0; i < 2 && piece.from.index() != h; ++i) {
           std::size_t const last = build_.rings[piece.panel].members.size() - 1;
-          piece.blocks[i] =
-              home.memory.add(piece.tokens.size() * build_.row_bytes(tensor::dk), home.deliver[last], home.home_sum);
+          piece.blocks[i] = home.memory.add(piece.tokens.size() * build_.row_bytes(tensor::dk_part), home.deliver[last],
+                                            home.home_sum);
         }
       }
     }
@@ -341,7 +342,7 @@ class ring_lowering {
     location const at =
         build_.in_block(holder, build_.seat_of(g.members[member]).steps[last].sum[x], partial_sums[x], origin, run);
     return location::workspace(at.byte() +
-                               (piece.tokens.begin - origin.rows[run].begin) * build_.row_bytes(tensor::dk));
+                               (piece.tokens.begin - origin.rows[run].begin) * build_.row_bytes(tensor::dk_part));
   }
 
   void return_gradients(round& moved, std::size_t j) const {
@@ -363,7 +364,7 @@ class ring_lowering {
     }
     auto const begin = static_cast<std::uint32_t>(rank.out.reduces.size());
     list_reduces(
-        gradients_[r], build_.row_bytes(tensor::dk),
+        gradients_[r], build_.row_bytes(tensor::dk_part),
         [&](gradient_piece const& piece, std::size_t x) {
           return piece.blocks[x] != none ? rank.memory.offset(piece.blocks[x]) : held(piece, x).byte();
         },

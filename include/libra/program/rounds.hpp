@@ -176,9 +176,11 @@ class round_writer {
 
   void send_home(round& moved, rank_id home, gradient_piece const& piece) const {
     for (std::size_t i = 0; i < 2; ++i) {
-      moved.move({partial_sums[i], piece.segment, piece.kv_head, piece.kv_head + 1, piece.tokens}, piece.from,
-                 source_of(piece, i), home,
-                 location::workspace(pool_.ranks[home.index()].memory.offset(piece.blocks[i])));
+      tensor const x = (piece.whole ? key_gradients : partial_sums)[i];
+      moved.move({x, piece.segment, piece.kv_head, piece.kv_head + 1, piece.tokens}, piece.from, source_of(piece, i),
+                 home,
+                 piece.whole ? location::home(piece.local)
+                             : location::workspace(pool_.ranks[home.index()].memory.offset(piece.blocks[i])));
     }
   }
 
@@ -188,7 +190,7 @@ class round_writer {
     rank_build const& rank = pool_.ranks[r.index()];
     if (sum != none) {
       node_sum const& s = pool_.gradients.sums[sum];
-      return pool_.in_block(rank, partial_sums[i], s.blocks[i], token - s.tokens.begin);
+      return pool_.in_block(rank, (s.whole ? key_gradients : partial_sums)[i], s.blocks[i], token - s.tokens.begin);
     }
     panel const& p = rank.work.gradients[number];
     return pool_.in_block(rank, partial_sums[i], p.blocks[i], token - p.keys.begin);

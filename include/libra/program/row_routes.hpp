@@ -48,13 +48,14 @@ class row_router {
         ranks_(ranks),
         loads_(nodes, least_bytes) {
     for (tensor const x : fetched_rows(direction, kept)) {
-      row_out_ += wire_row_bytes(x, batch.shape, width);
+      row_out_ += head_row_bytes(x, batch.shape, width);
     }
     for (tensor const x : row_outputs(direction)) {
-      row_back_ += wire_row_bytes(x, batch.shape, width);
+      row_back_ += head_row_bytes(x, batch.shape, width);
     }
-    key_out_ = 2 * wire_row_bytes(tensor::k, batch.shape, width);
-    key_back_ = 2 * wire_row_bytes(tensor::dk, batch.shape, width);
+    key_out_ = 2 * head_row_bytes(tensor::k, batch.shape, width);
+    key_back_ = 2 * head_row_bytes(tensor::dk_part, batch.shape, width);
+    whole_key_back_ = 2 * head_row_bytes(tensor::dk, batch.shape, width);
   }
 
   /// Returns the moves by wave, `[waves + 3]`; puts relays into `keys`. Complexity: linear in moves.
@@ -181,7 +182,8 @@ class row_router {
     for (std::size_t h = 0; h < gradients.homes.size(); ++h) {
       for (gradient_piece const& piece : gradients.homes[h]) {
         if (piece.round >= 1 && piece.round <= waves && nodes_.of(piece.from) != nodes_.of(rank_id(h))) {
-          sums[static_cast<std::size_t>(piece.round)].emplace_back(h, piece.tokens.size() * key_back_);
+          sums[static_cast<std::size_t>(piece.round)].emplace_back(
+              h, piece.tokens.size() * (piece.whole ? whole_key_back_ : key_back_));
         }
       }
     }
@@ -209,6 +211,7 @@ class row_router {
   std::int64_t row_back_{};
   std::int64_t key_out_{};
   std::int64_t key_back_{};
+  std::int64_t whole_key_back_{};
   std::vector<std::vector<row_move>> moves_;
   std::vector<row_move> parts_;
 };

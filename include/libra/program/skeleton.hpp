@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
 namespace libra::detail {
@@ -17,8 +18,8 @@ namespace libra::detail {
 ///
 /// The inputs of a wave travel while earlier ones are computed, and its results return while later ones are. What
 /// brings wave w + `alive` waits for wave w, and wave w + `alive` for the return of wave w: so many waves' blocks are
-/// alive at a time, whatever the speeds. Sums of what a round of `deliver` brought are taken after wave `wave_of_sum`
-/// and leave with that wave's round; the rounds after the last wave's take home only these.
+/// alive at a time, whatever the speeds. Sums of what a round of `deliver` brought are taken before the next one, which
+/// they leave with; the rounds after the last wave's take home only these.
 class skeleton : private op_list {
  public:
   /// What the rank has to do beside exchanging. `waves`, `rounds` and `late` are the pool's: how many waves need
@@ -32,18 +33,17 @@ class skeleton : private op_list {
     std::int32_t late{};
     std::vector<bool> rounds;         ///< `[fetch_rounds(waves)]`
     std::vector<bool> attends;        ///< `[waves + 3]`: whether the rank has tiles of that wave
+    std::vector<bool> clears_before;  ///< `[waves + 3]`: whether something is cleared just before that wave
     std::vector<std::int32_t> after;  ///< `[waves + 3]`: the round of fetch that completes a wave's inputs, or -1
-    /// Shape: `[waves + 3]`. Whether it takes sums of what that round of deliver brought from its node, or from others.
-    std::vector<bool> sums;
-    std::vector<bool> joins;
+    std::vector<bool> sums;           ///< `[waves + 3]`: whether it adds up what that round of deliver brought
   };
 
   skeleton(needs const& n, op_kind attend_kind)
       : fetch(static_cast<std::size_t>(fetch_rounds(n.waves)), none),
         attend(static_cast<std::size_t>(wave_numbers{n.waves}.count()), none),
+        clear_before(attend),
         deliver(attend),
-        sum(attend),
-        join(attend) {
+        sum(attend) {
     dot = n.dots ? push(op_kind::row_dot, queue::compute, {}) : none;
     clear = n.clears ? push(op_kind::clear, queue::compute, {}) : none;
     auto const waves = static_cast<std::size_t>(n.waves);
@@ -56,20 +56,17 @@ class skeleton : private op_list {
       std::size_t const inputs = n.after[w] < 0 ? none : fetch[static_cast<std::size_t>(n.after[w])];
       compute(n, w, attend_kind, {inputs, w > alive ? deliver[w - alive] : none});
       add_up(n, w);
-      deliver[w] = push(op_kind::exchange, queue::deliver, {attend[w], taken_});
+      deliver[w] = push(op_kind::exchange, queue::deliver, {attend[w], last_sum_});
     }
     bring_until(n, fetch_rounds(n.waves) - 1);
-    compute(n, waves + 1, attend_kind, {});
-    if (n.late > 0) {
-      add_up(n, waves + 1);
-      deliver[waves + 1] = push(op_kind::exchange, queue::deliver, {taken_});
+    for (std::size_t w = waves + 1; w <= waves + 2; ++w) {
+      compute(n, w, attend_kind, {});
+      if (std::cmp_less_equal(w - waves, n.late)) {
+        add_up(n, w);
+        deliver[w] = push(op_kind::exchange, queue::deliver, {last_sum_});
+      }
     }
-    compute(n, waves + 2, attend_kind, {});
-    if (n.late > 1) {
-      add_up(n, waves + 2);
-      deliver[waves + 2] = push(op_kind::exchange, queue::deliver, {taken_});
-    }
-    reduce = n.reduces ? push(op_kind::reduce, queue::compute, {last_deliver()}) : none;
+    reduce = n.reduces ? push(op_kind::reduce, queue::combine, {last_deliver(), last_attend_}) : none;
   }
 
   /// The last round of deliver; none when there is none.
@@ -93,11 +90,9 @@ class skeleton : private op_list {
   std::vector<std::size_t> fetch;
   /// Shape: `[waves + 3]`, by wave or round; sums by the round of their parts.
   std::vector<std::size_t> attend;
+  std::vector<std::size_t> clear_before;
   std::vector<std::size_t> deliver;
   std::vector<std::size_t> sum;
-  std::vector<std::size_t> join;
-
-  [[nodiscard]] std::vector<std::size_t> const& sums(bool between_nodes) const { return between_nodes ? join : sum; }
 
  private:
   /// Lists the rounds of fetch up to `last`.
@@ -112,28 +107,25 @@ class skeleton : private op_list {
     }
   }
   void compute(needs const& n, std::size_t wave, op_kind kind, std::initializer_list<std::size_t> waits) {
+    if (n.clears_before[wave]) {
+      // What it clears may lie where an earlier wave's sums were until they had left.
+      auto const alive = static_cast<std::size_t>(n.alive);
+      clear_before[wave] = push(op_kind::clear, queue::compute, {wave > alive ? deliver[wave - alive] : none});
+    }
     if (n.attends[wave]) {
-      attend[wave] = push(kind, queue::compute, waits);
+      attend[wave] = last_attend_ = push(kind, queue::compute, waits);
     }
   }
-  /// Takes the sums that are due after a wave; `taken_` is the last of them.
+  /// Adds up what the round of deliver before `wave`'s brought.
   void add_up(needs const& n, std::size_t wave) {
-    taken_ = none;
-    for (std::size_t round = wave > 3 ? wave - 3 : 0; round < wave; ++round) {
-      auto const due = [&](bool between_nodes) {
-        return wave_of_sum(static_cast<std::int32_t>(round), between_nodes, n.waves) == static_cast<std::int32_t>(wave);
-      };
-      if (n.sums[round] && due(false)) {
-        sum[round] = taken_ = push(op_kind::reduce, queue::compute, {deliver[round]});
-      }
-      if (n.joins[round] && due(true)) {
-        join[round] = taken_ = push(op_kind::reduce, queue::compute, {deliver[round]});
-      }
+    if (n.sums[wave - 1]) {
+      sum[wave - 1] = last_sum_ = push(op_kind::reduce, queue::combine, {deliver[wave - 1]});
     }
   }
 
   std::int32_t next_round_{};
-  std::size_t taken_{none};
+  std::size_t last_attend_{none};
+  std::size_t last_sum_{none};
 };
 
 }  // namespace libra::detail

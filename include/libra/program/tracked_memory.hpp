@@ -70,8 +70,7 @@ class tracked_memory {
       std::int64_t const end = at + (part.tokens.end - what.tokens.begin) * stride;
       for_each_cell(begin, end, [&](std::int64_t, cell& c) { check_exclusive(by, c, what); });
       cells_.erase(cells_.lower_bound(begin), cells_.lower_bound(end));
-      cells_.emplace(begin,
-                     cell{end, what, at - what.tokens.begin * stride, stride, part.signature, by.op, {-1, -1, -1}});
+      cells_.emplace(begin, cell{end, what, at - what.tokens.begin * stride, stride, part.signature, by.op, nobody()});
     }
   }
 
@@ -124,6 +123,12 @@ class tracked_memory {
   static constexpr std::size_t written_before = static_cast<std::size_t>(-1);
 
  private:
+  [[nodiscard]] static constexpr std::array<std::int64_t, queue_count> nobody() {
+    std::array<std::int64_t, queue_count> readers{};
+    readers.fill(-1);
+    return readers;
+  }
+
   struct cell {
     std::int64_t end{};
     region what;            ///< tokens are not used: `origin` tells which row an address holds
@@ -131,7 +136,7 @@ class tracked_memory {
     std::int64_t stride{};
     std::uint64_t signature{};
     std::size_t writer{};
-    std::array<std::int64_t, queue_count> readers{-1, -1, -1};
+    std::array<std::int64_t, queue_count> readers = nobody();
   };
 
   /// Calls `visit` for the cells inside `[begin, end)`, cutting those that reach over its edges.

@@ -100,8 +100,7 @@ class interpreter {
                o.after[q], " ops of queue ", name_of(static_cast<queue>(q)), " where ", rank.queues[q].size(),
                " come before it");
       }
-      expect((o.kind == op_kind::exchange) == (o.on != queue::compute), name_of(o.kind), " is on queue ",
-             name_of(o.on));
+      expect((o.kind == op_kind::exchange) == exchanges(o.on), name_of(o.kind), " is on queue ", name_of(o.on));
       expect(o.kind != op_kind::exchange || static_cast<std::size_t>(o.round) == rank.queues[own].size(), "is round ",
              o.round, " of queue ", name_of(o.on), ", expected ", rank.queues[own].size());
       rank.queues[own].push_back(i);
@@ -306,7 +305,8 @@ class interpreter {
       static_cast<void>(store_.read(of_rows(x), t.where(x)));
     }
     put(tensor::dq);
-    for (tensor const x : {tensor::dk, tensor::dv}) {
+    for (tensor const whole : key_gradients) {
+      tensor const x = t.output(whole);
       store_.accumulate(of_keys(x), t.where(x), id);
     }
   }
@@ -328,14 +328,14 @@ class interpreter {
       store_.clear_padding(t);
       return;
     }
-    expect(is_partial_sum(t.what.what), "clears ", t.what, ", which is not a sum");
+    expect(is_key_gradient(t.what.what), "clears ", t.what, ", which is not a sum");
     store_.write(t.what, t.at, whole_rows(t.what));
   }
 
   void reduce(program const& code, reduce_task const& t) {
     region part = t.what;
     part.what = part_of(t.what.what);
-    expect(is_partial_sum(t.what.what) || is_row_part(part.what), "reduces into ", t.what, ", which is not a sum");
+    expect(is_part(part.what), "reduces into ", t.what, ", which is not a sum");
     expect(t.what.what != tensor::o || t.last - t.first == 1, "makes ", t.what, " of ", t.last - t.first,
            " parts, expected one");
     std::vector<signed_rows> sums = whole_rows(t.what);

@@ -20,8 +20,8 @@ namespace libra::detail {
 
 /// The batches of a rank: wave 0 and the last two need nothing from elsewhere, waves 1 to `remote` do.
 ///
-/// Wave 0 covers the first inputs' way, the last two the last results'. There are two of these, so that sums of
-/// gradients can be taken and sent on between them.
+/// Wave 0 covers the first inputs' way, the last two the last results'. There are two of these, since sums of gradients
+/// go home in two rounds after the last wave's.
 struct wave_numbers {
   std::int32_t remote{};
 
@@ -49,13 +49,6 @@ inline constexpr std::int32_t least_alive_waves = 4;
 /// Keys come so many waves before the one that needs them: they take two steps more than rows, and the first tiles of a
 /// document need most of them.
 inline constexpr std::int32_t keys_ahead = 2;
-
-/// The wave after which sums of what a round of `deliver` brought are taken, and the first round that takes these on.
-///
-/// What came from other nodes took longer, so it is left two waves more, as long as there are some.
-[[nodiscard]] constexpr std::int32_t wave_of_sum(std::int32_t round, bool between_nodes, std::int32_t waves) noexcept {
-  return round + (between_nodes && round + 3 <= waves ? 3 : 1);
-}
 
 /// Cuts the tiles of every rank into waves.
 class wave_cutter {
@@ -132,24 +125,26 @@ class wave_cutter {
     for (tile_ref const& t : moved) {
       std::int64_t const rows_heads = (t.what.q_end - t.what.q_begin) * (t.what.head_end - t.what.head_begin);
       for (tensor const x : fetched_rows(direction_, kept_)) {
-        rows.in += t.rows_home ? 0 : rows_heads * wire_row_bytes(x, batch_.shape, width_);
+        rows.in += t.rows_home ? 0 : rows_heads * head_row_bytes(x, batch_.shape, width_);
       }
       for (tensor const x : row_outputs(direction_)) {
-        rows.out += t.rows_home ? 0 : rows_heads * wire_row_bytes(x, batch_.shape, width_);
+        rows.out += t.rows_home ? 0 : rows_heads * head_row_bytes(x, batch_.shape, width_);
       }
       bool const same = before != nullptr && before->what.segment == t.what.segment && before->kv_head == t.kv_head;
       keys += same ? std::max<std::int64_t>(0, t.keys.end - before->keys.end) : t.keys.size();
       before = &t;
     }
-    int128 const brought = kept_ && direction_ == pass::backward ? 0 : wire_row_bytes(tensor::k, batch_.shape, width_);
-    int128 const sums = direction_ == pass::backward ? wire_row_bytes(tensor::dk, batch_.shape, width_) : 0;
+    int128 const brought = kept_ && direction_ == pass::backward ? 0 : head_row_bytes(tensor::k, batch_.shape, width_);
+    int128 const sums = direction_ == pass::backward ? head_row_bytes(tensor::dk_part, batch_.shape, width_) : 0;
     return {rows.in / waves_ + int128{2} * keys * brought, rows.out / waves_ + int128{2} * keys * sums};
   }
 
   /// Puts a rank's tiles into the order they are computed in, with their waves.
   ///
   /// In the middle is what other nodes have to do with. Around it, in proportion to the bytes that have to come before
-  /// and go after it, is what needs the own node only, and around that what needs nothing.
+  /// and go after it, is what needs the own node only, and around that what needs nothing: first a fifth of the
+  /// time at most, and a tenth last. What is left of that lies between the tiles in the middle, so that their rows
+  /// travel in as many rounds as there are.
   void order(std::vector<tile_ref>& tiles) {
     auto const moved = std::ranges::stable_partition(tiles, [](tile_ref const& t) { return t.local(); }).begin();
     auto const crossing = std::stable_partition(moved, tiles.end(), [&](tile_ref const& t) { return in_node(t.what); });
@@ -159,29 +154,48 @@ class wave_cutter {
     tiles.clear();
     sort_by_density(far_);
     way const bytes = bytes_on_the_way(far_.empty() ? near_ : far_);
-    int128 cover = weight(local_) + (far_.empty() ? 0 : weight(near_));
+    int128 const cover = weight(local_) + (far_.empty() ? 0 : weight(near_));
     int128 const early = bytes.in + bytes.out == 0 ? cover : wide_share(cover, bytes.in, bytes.in + bytes.out);
+    int128 const most_early = far_.empty() ? early : std::min(early, reach_ / 5);
     // Sums that others add to as well have to go home in time.
-    int128 sum = take_first(local_, early, tiles,
+    int128 sum = take_first(local_, most_early, tiles,
                             [&](tile_ref const& t) { return direction_ == pass::backward && sharing(t.what) != 1; });
+    auto const none_must = [](tile_ref const&) { return false; };
     first_.clear();
+    between_.clear();
     if (far_.empty()) {
       first_.swap(near_);
     } else {
-      take_first(near_, early - sum, first_, [](tile_ref const&) { return false; });
+      take_first(near_, most_early - sum, first_, none_must);
+      take_first(local_, weight(local_) - reach_ / 10, between_, none_must);
     }
-    int128 const left = weight(local_);
-    int128 const all = weight(tiles) + weight(first_) + weight(far_) + weight(near_) + left;
     number(first_, sum, tiles);
-    // Pairs of rows and keys are no exact measure of time: an eighth less may well take as long.
-    number(far_, sum, tiles, std::max<int128>(0, reach_ * 7 / 8 - all) * 2 / 5);
+    number_between(sum, tiles);
     number(near_, sum, tiles);
+    int128 const left = weight(local_);
     int128 done = 0;
     wave_numbers const waves{waves_};
     for (tile_ref& t : local_) {
       t.wave = 2 * done < left || direction_ == pass::forward ? waves.first_late() : waves.second_late();
       done += weight(t.what);
       tiles.push_back(t);
+    }
+  }
+
+  /// Numbers what crosses the network, and spreads what needs nothing between it.
+  void number_between(int128& sum, std::vector<tile_ref>& out) const {
+    int128 const between = weight(between_);
+    int128 const all = sum + weight(far_) + between + weight(near_) + weight(local_);
+    // Pairs of rows and keys are no exact measure of time: an eighth less may well take as long.
+    int128 const slack = std::max<int128>(0, reach_ * 7 / 8 - all) * 2 / 5;
+    int128 const begin = sum;
+    number(far_, sum, out, between + slack);
+    int128 done = 0;
+    for (tile_ref t : between_) {
+      int128 const own = weight(t.what);
+      t.wave = wave_at(begin + wide_share(sum - begin, done + own / 2, between));
+      done += own;
+      out.push_back(t);
     }
   }
 
@@ -369,6 +383,7 @@ class wave_cutter {
   std::vector<tile_ref> near_;
   std::vector<tile_ref> far_;
   std::vector<tile_ref> first_;
+  std::vector<tile_ref> between_;
   /// Shape: `[segments, kv_heads]`. Tiles that work on the same keys.
   std::vector<std::int32_t> sharing_;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace libra::detail {
@@ -23,8 +24,8 @@ class block_planner {
       }
       add_panels(rank);
       add_rows(rank);
-      add_gradients(rank);
     }
+    add_gradients();
     for (transit& t : pool_.keys.transits) {
       rank_build& rank = pool_.ranks[t.rank.index()];
       for (std::size_t i = 0; i < 2; ++i) {
@@ -40,6 +41,13 @@ class block_planner {
   }
 
  private:
+  /// The last rounds of `deliver` in which a gradient panel is sent, and with whose parts it is added up; -1 for none.
+  struct panel_uses {
+    static constexpr std::int32_t at_home = std::numeric_limits<std::int32_t>::max();
+    std::int32_t sent{-1};
+    std::int32_t added{-1};
+  };
+
   [[nodiscard]] kept_inputs const& kept_of(rank_build const& rank) const {
     return pool_.kept[static_cast<std::size_t>(&rank - pool_.ranks.data())];
   }
@@ -111,14 +119,43 @@ class block_planner {
     }
   }
 
-  /// Partial panels live from the first clear until everything has been sent, and added up here.
-  void add_gradients(rank_build& rank) {
-    std::size_t const sent = rank.steps.last_deliver();
-    std::size_t const last = rank.steps.reduce != none ? rank.steps.reduce : sent;
-    for (panel& p : rank.work.gradients) {
-      for (std::size_t& block : p.blocks) {
-        block = rank.memory.add(p.keys.size() * pool_.row_bytes(tensor::dk), rank.steps.clear, last,
-                                sent != none ? sent : last);
+  /// Partial panels live from their clear until everything has been sent, and added up here.
+  void add_gradients() {
+    std::vector<std::vector<panel_uses>> uses(pool_.ranks.size());
+    for (std::size_t r = 0; r < pool_.ranks.size(); ++r) {
+      uses[r].resize(pool_.ranks[r].work.gradients.size());
+    }
+    auto const use = [&](rank_id r, std::size_t number, std::int32_t panel_uses::* round, std::int32_t at) {
+      if (number != none) {
+        std::int32_t& last = uses[r.index()][number].*round;
+        last = std::max(last, at);
+      }
+    };
+    for (node_sum const& s : pool_.gradients.sums) {
+      for (node_sum::part const& p : s.parts) {
+        use(p.from, p.panel, p.from == s.at ? &panel_uses::added : &panel_uses::sent, s.round);
+      }
+    }
+    for (std::size_t h = 0; h < pool_.gradients.homes.size(); ++h) {
+      for (gradient_piece const& g : pool_.gradients.homes[h]) {
+        bool const own = g.from.index() == h;
+        use(g.from, g.panel, own ? &panel_uses::added : &panel_uses::sent, own ? panel_uses::at_home : g.round);
+      }
+    }
+    for (std::size_t r = 0; r < pool_.ranks.size(); ++r) {
+      rank_build& rank = pool_.ranks[r];
+      for (std::size_t number = 0; number < rank.work.gradients.size(); ++number) {
+        panel& p = rank.work.gradients[number];
+        auto const [sent, added] = uses[r][number];
+        std::size_t const begin = p.cleared_first() ? rank.steps.clear : op(rank.steps.clear_before, p.first_wave);
+        std::size_t const last_added = added == panel_uses::at_home ? rank.steps.reduce
+                                       : added >= 0                 ? op(rank.steps.sum, added)
+                                                                    : none;
+        std::size_t const last_sent = sent >= 0 ? op(rank.steps.deliver, sent) : last_added;
+        for (std::size_t& block : p.blocks) {
+          block = rank.memory.add(p.keys.size() * pool_.row_bytes(tensor::dk_part), begin, last_sent,
+                                  last_added == none ? last_sent : last_added);
+        }
       }
     }
   }
@@ -126,17 +163,18 @@ class block_planner {
   void add_received() {
     for (node_sum& s : pool_.gradients.sums) {
       rank_build& rank = pool_.ranks[s.at.index()];
-      std::int64_t const bytes = s.tokens.size() * pool_.row_bytes(tensor::dk);
-      std::size_t const add = op(rank.steps.sums(s.between_nodes), s.round);
+      std::int64_t const bytes = s.tokens.size() * pool_.row_bytes(s.whole ? tensor::dk : tensor::dk_part);
+      std::int64_t const part_bytes = s.tokens.size() * pool_.row_bytes(tensor::dk_part);
+      std::size_t const add = op(rank.steps.sum, s.round);
       for (std::size_t i = 0; i < 2; ++i) {
         std::size_t const sent = op(rank.steps.deliver, s.last_sent);
-        std::size_t const used = op(rank.steps.join, s.last_used);
+        std::size_t const used = op(rank.steps.sum, s.last_used);
         s.blocks[i] = sent == none   ? rank.memory.add(bytes, add, used)
                       : used == none ? rank.memory.add(bytes, add, sent)
                                      : rank.memory.add(bytes, add, used, sent);
         for (node_sum::part& p : s.parts) {
           if (p.from != s.at) {
-            p.blocks[i] = rank.memory.add(bytes, op(rank.steps.deliver, s.round), add);
+            p.blocks[i] = rank.memory.add(part_bytes, op(rank.steps.deliver, s.round), add);
           }
         }
       }
@@ -144,8 +182,8 @@ class block_planner {
     for (std::size_t h = 0; h < pool_.gradients.homes.size(); ++h) {
       rank_build& home = pool_.ranks[h];
       for (gradient_piece& piece : pool_.gradients.homes[h]) {
-        for (std::size_t i = 0; i < 2 && piece.from.index() != h; ++i) {
-          piece.blocks[i] = home.memory.add(piece.tokens.size() * pool_.row_bytes(tensor::dk),
+        for (std::size_t i = 0; i < 2 && piece.from.index() != h && !piece.whole; ++i) {
+          piece.blocks[i] = home.memory.add(piece.tokens.size() * pool_.row_bytes(tensor::dk_part),
                                             op(home.steps.deliver, piece.round), home.steps.reduce);
         }
       }

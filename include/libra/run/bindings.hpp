@@ -112,14 +112,14 @@ class bindings {
       if (home == nullptr && tokens > 0) {
         fail(what, " is at home, where its tensor is not bound");
       }
-      std::int64_t const head_bytes = home_row_bytes(what.what, shape_, width_);
+      std::int64_t const head_bytes = head_row_bytes(what.what, shape_, width_);
       std::int64_t const offset = (at.local_token() * heads + what.head_begin) * head_bytes;
       return {tokens == 0 ? home : home + offset, tokens, what.heads() * head_bytes, heads * head_bytes};
     }
     if (!at.in_workspace()) {
       fail(what, " is nowhere");
     }
-    std::int64_t const row_bytes = what.heads() * wire_row_bytes(what.what, shape_, width_);
+    std::int64_t const row_bytes = what.heads() * head_row_bytes(what.what, shape_, width_);
     if (at.byte() + tokens * row_bytes > workspace_bytes_) {
       fail(what, message(" ends at byte ", at.byte() + tokens * row_bytes, " of a workspace of ", workspace_bytes_));
     }

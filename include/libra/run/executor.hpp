@@ -72,7 +72,7 @@ class executor {
         poll(transport, at, observer);
       }
     }
-    for (queue const q : {queue::fetch, queue::deliver}) {
+    for (queue const q : exchange_queues) {
       finish(q, transport, observer);
       start_empty_rounds(q, rounds_[index(q)], transport);
     }
@@ -99,7 +99,7 @@ class executor {
   void wait_for_inputs(op const& o, Transport& transport, Observer& observer) {
     // A queue runs its ops one after another: what it has started must finish first.
     finish(o.on, transport, observer);
-    for (queue const q : {queue::fetch, queue::compute, queue::deliver}) {
+    for (queue const q : all_queues) {
       if (q == o.on || finished_[index(q)] >= o.after[index(q)]) {
         continue;
       }
@@ -175,7 +175,7 @@ class executor {
   /// Lets the rounds under way progress, and starts those that wait for nothing more.
   template <class Transport, class Observer>
   void poll(Transport& transport, bindings const& at, Observer& observer) {
-    for (queue const q : {queue::fetch, queue::deliver}) {
+    for (queue const q : exchange_queues) {
       auto& flying = tickets_[index(q)];
       if (flying && transport.test(flying->ticket)) {
         landed(flying, observer);
@@ -189,7 +189,7 @@ class executor {
   }
 
   [[nodiscard]] bool may_start(op const& o) const noexcept {
-    for (queue const q : {queue::fetch, queue::compute, queue::deliver}) {
+    for (queue const q : all_queues) {
       if (q != o.on && finished_[index(q)] < o.after[index(q)]) {
         return false;
       }

@@ -21,7 +21,7 @@ namespace libra::sim {
 
 /// Runs the programs of one pool for one pass on a machine's clock: a discrete-event interpreter.
 ///
-/// - The three queues of a rank run concurrently. An op starts when the op before it on its queue and the ops of other
+/// - The queues of a rank run concurrently. An op starts when the op before it on its queue and the ops of other
 ///   queues in its `after` have ended.
 /// - A rank is ready for a round one latency after its exchange starts: the node's, or the network's if it has a peer
 ///   in another node. What one rank sends another in a round is one flow, which starts when both are ready.
@@ -31,8 +31,9 @@ namespace libra::sim {
 ///   rank sends one rank of another node, no such flow is faster.
 /// - Before that latency a rank copies what it sends of single heads out of its home tensors, and after its last flow
 ///   it copies what it received back into them (`copy_time_of`). An exchange without flows takes its copies.
-/// - Ops of the compute queue take `op_time_ps` at the rank's speed, `sm_factor` times as long while the rank has an
-///   exchange with others under way.
+/// - Ops that are no exchanges take `op_time_ps` at the rank's speed, those of the compute queue `sm_factor` times as
+///   long while the rank has an exchange with others under way. What the combine queue adds up waits for memory, as
+///   copies do, and slows nothing.
 ///
 /// One object runs any number of pools and keeps its capacity. Units: picoseconds.
 /// Determinism: integers only; the same inputs give the same times on every platform.
@@ -77,6 +78,7 @@ class engine {
   /// Every queue of a rank and every line is a source of events.
   static constexpr std::uint32_t sources_per_rank = queue_count + pool_network::lines_per_rank;
   static constexpr auto compute_queue = static_cast<std::uint32_t>(queue::compute);
+  static constexpr auto combine_queue = static_cast<std::uint32_t>(queue::combine);
 
   struct op_place {
     op const* what{};
@@ -111,7 +113,7 @@ class engine {
         queue_of(r, q).clear();
       }
       for (op const& o : programs.ranks[r].ops) {
-        require((o.kind == op_kind::exchange) != (o.on == queue::compute), "op ", ops_.size() - first_op_.back(),
+        require((o.kind == op_kind::exchange) == libra::exchanges(o.on), "op ", ops_.size() - first_op_.back(),
                 " of rank ", r, " is of kind ", name_of(o.kind), " on queue ", name_of(o.on));
         queue_of(r, static_cast<std::uint32_t>(o.on)).push_back(static_cast<op_index>(ops_.size()));
         ops_.push_back({&o, r});
@@ -144,6 +146,8 @@ class engine {
     op_index const o = queue_of(r, which)[ranks_[r].ended[which]];
     if (which == compute_queue) {
       end_compute(o, r);
+    } else if (which == combine_queue) {
+      end(o, r, which);
     } else if (network_.ended(o)) {
       end_exchange(o);
     } else {
@@ -198,6 +202,8 @@ class engine {
       rank.compute_left_ps = duration_of(o);
       rank.compute_since_ps = now_ps_;
       expect_compute_end(r);
+    } else if (q == combine_queue) {
+      events_.set(source_of(r, q), now_ps_ + duration_of(o));
     } else if (network_.ended(o) && copies_[o] == copy_time{}) {
       end(o, r, q);
     } else {

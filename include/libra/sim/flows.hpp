@@ -45,7 +45,7 @@ class pool_flows {
     bytes_to_.assign(programs.ranks.size(), 0);
     std::array<std::int64_t, tensor_count> row_bytes{};
     for (std::size_t t = 0; t < tensor_count; ++t) {
-      row_bytes[t] = wire_row_bytes(static_cast<tensor>(t), batch.shape, programs.width);
+      row_bytes[t] = head_row_bytes(static_cast<tensor>(t), batch.shape, programs.width);
     }
     op_index index = 0;
     for (std::size_t r = 0; r < programs.ranks.size(); ++r) {

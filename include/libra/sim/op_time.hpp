@@ -30,8 +30,7 @@ namespace detail {
 /// Bytes that a `clear` writes.
 [[nodiscard]] inline std::int64_t cleared_bytes(region_task const& task, attention_shape const& shape,
                                                 element_bytes const& width) noexcept {
-  return rows_times_heads(task.what) * (task.at.at_home() ? home_row_bytes(task.what.what, shape, width)
-                                                          : wire_row_bytes(task.what.what, shape, width));
+  return rows_times_heads(task.what) * head_row_bytes(task.what.what, shape, width);
 }
 
 /// Memory traffic, per channel, of adding a part of a tile's result to what earlier parts left in fp32.
@@ -47,8 +46,8 @@ inline constexpr std::int64_t backward_combine_bytes = 10;
 [[nodiscard]] inline std::int64_t reduced_bytes(reduce_task const& task, attention_shape const& shape,
                                                 element_bytes const& width) noexcept {
   return rows_times_heads(task.what) *
-         (home_row_bytes(task.what.what, shape, width) +
-          (task.last - task.first) * wire_row_bytes(part_of(task.what.what), shape, width));
+         (head_row_bytes(task.what.what, shape, width) +
+          (task.last - task.first) * head_row_bytes(part_of(task.what.what), shape, width));
 }
 
 }  // namespace detail
@@ -71,7 +70,7 @@ struct copy_time {
     int128 bytes = 0;
     for (transfer const& t : transfers) {
       if (t.at.at_home() && t.what.heads() < heads_of(t.what.what, shape)) {
-        bytes += int128{2} * detail::rows_times_heads(t.what) * home_row_bytes(t.what.what, shape, width);
+        bytes += int128{2} * detail::rows_times_heads(t.what) * head_row_bytes(t.what.what, shape, width);
       }
     }
     return checked_int64(ceil_div(bytes * 1'000'000'000'000, memory_bytes_per_second), "a copy's picoseconds");

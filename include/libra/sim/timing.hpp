@@ -35,7 +35,7 @@ struct port_use {
 /// What one rank did during one pass.
 struct rank_timing {
   std::int64_t end_ps{};            ///< its last op's end
-  std::int64_t compute_busy_ps{};   ///< ops other than exchanges, launches and slow-down included
+  std::int64_t compute_busy_ps{};   ///< ops of the compute queue, launches and slow-down included
   std::int64_t exchange_busy_ps{};  ///< at least one exchange with another rank under way
   std::array<port_use, port_count> ports{};
 

@@ -10,7 +10,7 @@
 
 namespace libra::cuda {
 
-/// A rank's device and its three streams, one per queue of a program.
+/// A rank's device and its streams, one per queue of a program.
 ///
 /// Calls begin and end in order on the compute stream, which may be the trainer's own.
 class context {

@@ -22,8 +22,7 @@
 
 namespace libra::cuda {
 
-/// Runs one rank's program on three streams, call after call: a queue is a stream, and what an op waits for is an
-/// event.
+/// Runs one rank's program on a stream for each queue, call after call: what an op waits for is an event.
 ///
 /// All of a call is enqueued without waiting for the device; it begins and ends in order on the context's compute
 /// stream. The constructor puts every op's items on the device; calls differ by a parameter block only.
@@ -76,19 +75,22 @@ class stream_executor {
       if (o.kind == op_kind::exchange) {
         start(o, rounds_ready_[n], exchange, at);
       } else {
-        compute.run(batches_[n], parameters_);
+        compute.run(batches_[n], parameters_, o.on);
         finished(o, observer);
       }
     }
-    for (queue const q : {queue::fetch, queue::deliver}) {
+    for (queue const q : exchange_queues) {
       finish(q, exchange, observer);
       start_empty_rounds(q, rounds_[index(q)], exchange);
+    }
+    for (queue const q : beside_compute) {
       in_->on(q).record(end_[index(q)]);
       in_->compute().wait(end_[index(q)]);
     }
   }
 
  private:
+  static constexpr std::array beside_compute{queue::fetch, queue::deliver, queue::combine};
   [[nodiscard]] static constexpr std::size_t index(queue q) noexcept { return static_cast<std::size_t>(q); }
 
   /// What is enqueued on any stream from now on comes after what the compute stream holds.
@@ -98,15 +100,16 @@ class stream_executor {
     open_ = {};
     parameters_.set(at);
     in_->compute().record(begin_);
-    in_->on(queue::fetch).wait(begin_);
-    in_->on(queue::deliver).wait(begin_);
+    for (queue const q : beside_compute) {
+      in_->on(q).wait(begin_);
+    }
   }
 
   /// Makes the op's stream wait for what the op waits for.
   template <class Observer>
   void follow(op const& o, Exchange& exchange, Observer& observer) {
     finish(o.on, exchange, observer);
-    for (queue const q : {queue::fetch, queue::compute, queue::deliver}) {
+    for (queue const q : all_queues) {
       std::int32_t const needed = o.after[index(q)];
       if (q == o.on || needed == 0) {
         continue;

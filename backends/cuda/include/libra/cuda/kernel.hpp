@@ -80,8 +80,8 @@ class kernel {
   /// Puts a batch on the device and waits until it is there. Errors: `input_error` naming a shape that no kernel
   /// computes, before anything is launched; `out_of_memory`.
   [[nodiscard]] device_batch prepare(op const& what, program const& of, attention_shape const& shape);
-  /// Enqueues what was prepared. Pre: the batch is of this kernel.
-  void run(device_batch const& batch, parameter_block const& at);
+  /// Enqueues what was prepared on the queue's stream. Pre: the batch is of this kernel.
+  void run(device_batch const& batch, parameter_block const& at, queue on = queue::compute);
 
   // What `tile_kernel` asks for: each call prepares its batch and waits for what is on the stream.
   void attend(std::span<tile_task const> tiles, bindings const& at);

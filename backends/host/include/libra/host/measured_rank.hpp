@@ -31,7 +31,7 @@ class rank_observer {
   explicit rank_observer(clock::time_point origin) : times_(origin) {}
 
   void operator()(op const& what, op_step step) {
-    if (what.on == queue::compute) {
+    if (what.kind != op_kind::exchange) {
       busy_seconds_ += step == op_step::start ? -thread_cpu_seconds() : thread_cpu_seconds();
     }
     times_(what, step);
