@@ -11,7 +11,9 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <set>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -88,6 +90,37 @@ TEST_CASE("with one rank at half speed the pool takes its work over the sum of s
   batch.speeds_permille.clear();
   int128 const equal = certify(batch, dispatch(batch), pair_count{}).lower_bound.forward;
   CHECK(proof.lower_bound.forward == libra::ceil_div(equal * 80, 75));
+}
+
+TEST_CASE("a node that is done long before others moves nothing between its ranks") {
+  // Nodes of two ranks. Rank 0 holds a long document that may not leave its node, rank 2 a short one, rank 3 none.
+  pool_batch const batch = documents({8192, 1024}, 16384, 2);
+  libra::topology const links{.ranks_per_node = 2};
+  pool_dispatch const d = pooled{}.exporting_at_most(0)(batch, pair_count{}, links);
+  bool shared = false;
+  for (tile const& t : d.forward) {
+    shared = shared || t.rank.value == 1;
+    CHECK((t.segment.value == 0 || t.rank.value == 2));
+  }
+  CHECK(shared);
+}
+
+TEST_CASE("ranks of a few nodes compute as few heads of others as they can, those of many one after another") {
+  // A document fills slot 0; the other slots, each a node of eight ranks, are empty and get 2 and 1.6 of its 8 heads.
+  auto const heads_of_each = [](std::int32_t slots) {
+    pool_batch batch = documents({65536}, 65536, 8);
+    batch.shape = {16, 8, 64, {}};
+    batch.slots = slots;
+    std::set<std::pair<std::int32_t, std::int32_t>> heads;
+    for (tile const& t : pooled{}(batch, pair_count{}, libra::topology{.ranks_per_node = 8}).forward) {
+      if (t.rank.value >= 8) {
+        heads.insert({t.rank.value, t.head_begin / 2});
+      }
+    }
+    return static_cast<double>(heads.size()) / (8 * (slots - 1));
+  };
+  CHECK(heads_of_each(4) <= 1.6);  // 2 in turn
+  CHECK(heads_of_each(5) >= 3);    // 1.8 side by side
 }
 
 TEST_CASE("nothing leaves its node when nothing may") {

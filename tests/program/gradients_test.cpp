@@ -7,17 +7,17 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace {
 
-using libra::location;
 using libra::rank_id;
 using libra::row_range;
 using libra::segment_id;
-using libra::tensor;
 using libra::detail::gradient_piece;
 using libra::detail::gradient_router;
 using libra::detail::gradient_routes;
@@ -118,44 +118,6 @@ TEST_CASE("parts for a home in another node are added up inside their own, sprea
   CHECK(routes.homes[1].size() == 2);
 }
 
-TEST_CASE("a sum is formed wherever the set of contributors changes, in the order of ranks") {
-  std::vector<gradient_piece> pieces;
-  auto const add = [&](std::int32_t from, row_range tokens) {
-    pieces.push_back({segment_id(0), 0, rank_id(from), 0, none, tokens, tokens.begin, 1, false, {none, none}});
-  };
-  add(0, {0, 10});
-  add(1, {4, 8});
-  add(3, {8, 20});
-  libra::program out;
-  // Piece p of tensor i lies at 1000 * (2 p + i), whatever its tokens.
-  list_reduces(
-      pieces, 16,
-      [&](gradient_piece const& g, std::size_t i) {
-        return 1000 * (2 * (&g - pieces.data()) + static_cast<std::int64_t>(i));
-      },
-      out);
-  REQUIRE(out.reduces.size() == 8);
-  auto const partials = [&](std::size_t r) {
-    std::vector<std::int64_t> bytes;
-    for (location const at : out.partials_of(out.reduces[r])) {
-      bytes.push_back(at.byte());
-    }
-    return bytes;
-  };
-  CHECK(out.reduces[0].what.tokens == row_range{0, 4});
-  CHECK(partials(0) == std::vector<std::int64_t>{0});
-  CHECK(out.reduces[1].what.tokens == row_range{4, 8});
-  CHECK(partials(1) == std::vector<std::int64_t>{4 * 16, 2000});
-  CHECK(out.reduces[2].what.tokens == row_range{8, 10});
-  CHECK(partials(2) == std::vector<std::int64_t>{8 * 16, 4000});
-  CHECK(out.reduces[3].what.tokens == row_range{10, 20});
-  CHECK(partials(3) == std::vector<std::int64_t>{4000 + 2 * 16});
-  CHECK(out.reduces[3].into == location::home(10));
-  CHECK(out.reduces[3].what.what == tensor::dk);
-  CHECK(out.reduces[7].what.what == tensor::dv);
-  CHECK(partials(7) == std::vector<std::int64_t>{5000 + 2 * 16});
-}
-
 TEST_CASE("what several nodes have for the same rows is added up between them, a slice each, and goes home once") {
   // Nodes of one rank: ranks 1, 2 and 3 have parts for rank 0, which holds keys [0, 128) of segment 0.
   libra::pool_batch const batch = libra::test::hand_pool();
@@ -201,14 +163,26 @@ gradient_routes routes_of(std::vector<libra::tile> const& tiles, std::int32_t ra
   return gradient_router(batch, nodes, ranks, least_tokens)();
 }
 
-TEST_CASE("what comes whole is no sum of its home's") {
-  std::vector<gradient_piece> const pieces{{segment_id(0), 0, rank_id(0), 0, none, {0, 4}, 0, 1, false, {none, none}},
-                                           {segment_id(0), 0, rank_id(1), none, 0, {4, 12}, 4, 2, true, {none, none}}};
-  libra::program out;
-  list_reduces(pieces, 16, [](gradient_piece const&, std::size_t) { return std::int64_t{0}; }, out);
-  REQUIRE(out.reduces.size() == 2);
-  CHECK(out.reduces[0].what == libra::region{tensor::dk, segment_id(0), 0, 1, {0, 4}});
-  CHECK(out.reduces[1].what == libra::region{tensor::dv, segment_id(0), 0, 1, {0, 4}});
+TEST_CASE("the sums of every round are spread over the ranks of a node") {
+  // Nodes of two ranks. Ranks 2 and 3 share rows [0, 128) of both heads, one head after the other.
+  libra::pool_batch const batch = libra::test::hand_pool();
+  libra::node_map const nodes(batch, 2);
+  std::vector<libra::tile> tiles;
+  for (std::int32_t h = 0; h < 4; h += 2) {
+    tiles.push_back({segment_id(0), rank_id(2), h, h + 2, 0, 64});
+    tiles.push_back({segment_id(0), rank_id(3), h, h + 2, 64, 128});
+  }
+  std::vector<rank_tiles> ranks = libra::detail::wave_cutter(batch, nodes, libra::pass::backward, {}, 4)(tiles);
+  join_gradient_panels(batch, ranks);
+  gradient_routes const routes = gradient_router(batch, nodes, ranks, unshared)();
+  std::map<std::int32_t, std::array<std::int64_t, 2>> tokens;
+  for (libra::detail::node_sum const& s : routes.sums) {
+    tokens[s.round][static_cast<std::size_t>(s.at.value - 2)] += s.tokens.size();
+  }
+  CHECK(tokens.size() == 2);
+  for (auto const& [round, of] : tokens) {
+    CHECK(of[0] == of[1]);
+  }
 }
 
 TEST_CASE("what a single rank has leaves its node through neighbours too") {
@@ -228,14 +202,6 @@ TEST_CASE("what a single rank has leaves its node through neighbours too") {
   }
   CHECK(of_rank[0] == 256);
   CHECK(of_rank[1] == 256);
-}
-
-TEST_CASE("keys that nobody adds to between two parts are no sum") {
-  std::vector<gradient_piece> const pieces{{segment_id(0), 0, rank_id(0), 0, none, {0, 4}, 0, 1, false, {none, none}},
-                                           {segment_id(0), 0, rank_id(1), 0, none, {8, 12}, 8, 1, false, {none, none}}};
-  libra::program out;
-  list_reduces(pieces, 16, [](gradient_piece const&, std::size_t) { return std::int64_t{0}; }, out);
-  CHECK(out.reduces.size() == 4);
 }
 
 }  // namespace

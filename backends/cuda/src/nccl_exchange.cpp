@@ -60,16 +60,15 @@ struct wire_layout {
 /// A region by its place in a program, whatever the addresses of a call are.
 [[nodiscard]] row_move move_of(transfer const& t, attention_shape const& shape, element_bytes const& width) {
   row_move m;
+  std::int64_t const head_bytes = head_row_bytes(t.what.what, shape, width);
   m.rows = t.what.tokens.size();
+  m.row_bytes = static_cast<std::int32_t>(t.what.heads() * head_bytes);
   if (t.at.at_home()) {
-    std::int64_t const head_bytes = head_row_bytes(t.what.what, shape, width);
     m.base = static_cast<std::int32_t>(t.what.what);
-    m.row_bytes = static_cast<std::int32_t>(t.what.heads() * head_bytes);
     m.stride_bytes = heads_of(t.what.what, shape) * head_bytes;
     m.offset = t.at.local_token() * m.stride_bytes + t.what.head_begin * head_bytes;
   } else {
     m.base = workspace_base;
-    m.row_bytes = static_cast<std::int32_t>(t.what.heads() * head_row_bytes(t.what.what, shape, width));
     m.stride_bytes = m.row_bytes;
     m.offset = t.at.byte();
   }

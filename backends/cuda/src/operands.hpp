@@ -28,13 +28,12 @@ struct operand {
 /// The rows of `heads` heads of tensor `t`, from `head_begin` on, that lie at `where`.
 LIBRA_DEVICE operand operand_at(call_parameters const& call, geometry const& g, tensor t, location where,
                                 std::int32_t head_begin, std::int32_t heads) {
+  std::int64_t const head_bytes = head_row_bytes(t, g.shape, g.width());
   if (where.at_home()) {
-    std::int64_t const head_bytes = head_row_bytes(t, g.shape, g.width());
     std::int64_t const row_bytes = head_bytes * heads_of(t, g.shape);
     return {call.home[static_cast<int>(t)] + where.local_token() * row_bytes + head_begin * head_bytes, row_bytes,
             head_bytes};
   }
-  std::int64_t const head_bytes = head_row_bytes(t, g.shape, g.width());
   return {call.workspace + where.byte(), head_bytes * heads, head_bytes};
 }
 

@@ -24,9 +24,9 @@ namespace libra::detail {
 /// whole heads first, so that few key/value heads cross and every home rank sends alike. Nodes below the mean take them
 /// in order. A head that none has room for is dealt out together with the next (`heads_together`), so that each taker
 /// computes several, one after another: only the first one's keys are waited for then, and only the last one's sums are
-/// still to go home when all is computed. How much of the surplus is given away is chosen
-/// so that computing in a node and sending or receiving at a port take least, as far as the two overlap (`rate`); that
-/// can be nothing. A node is as fast as its ranks together.
+/// still to go home when all is computed. How much of the surplus is given away is chosen so that computing in a node
+/// and sending or receiving at a port take least, as far as the two overlap (`rate`); that can be nothing. A node is as
+/// fast as its ranks together.
 ///
 /// Complexity: O(n log n) in the segments plus linear in exported heads, a dozen times if the exchange limits.
 template <cost_model Cost>
@@ -378,7 +378,7 @@ class node_balance {
 
   static constexpr std::int64_t picoseconds_per_second = 1'000'000'000'000;
   /// With more heads less is waited for, but every taker receives, passes on and adds up all of their keys. Three are
-  /// best on most real lists.
+  /// best on average over real lists (docs/design.md).
   static constexpr std::size_t heads_together = 3;
 
   pool_work<Cost> const& work_;

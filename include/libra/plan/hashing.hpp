@@ -130,7 +130,7 @@ inline void add_to(hasher& h, program const& p) noexcept {
     for (std::size_t x = 0; x < tensor_count; ++x) {
       if (!is_part(static_cast<tensor>(x))) {
         h.add(t.at[x].code());
-      } else if (t.at[x] != location::nowhere()) {  // few tiles have all
+      } else if (t.at[x] != location::nowhere()) {  // no tile has all of them
         h.add(static_cast<std::uint8_t>(x)).add(t.at[x].code());
       }
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <libra/program/gradients.hpp>
 #include <libra/program/home_tasks.hpp>
 #include <libra/program/key_router.hpp>
 #include <libra/program/lowering_options.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <libra/program/gradients.hpp>
+#include <libra/program/gradient_routes.hpp>
 #include <libra/program/home_tasks.hpp>
 #include <libra/program/kept_inputs.hpp>
 #include <libra/program/key_moves.hpp>

@@ -2,7 +2,7 @@
 
 #include <libra/model/node_map.hpp>
 #include <libra/model/pool_batch.hpp>
-#include <libra/program/gradients.hpp>
+#include <libra/program/gradient_routes.hpp>
 #include <libra/program/home_tasks.hpp>
 #include <libra/program/key_moves.hpp>
 #include <libra/program/ops.hpp>

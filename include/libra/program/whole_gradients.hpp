@@ -1,7 +1,7 @@
 #pragma once
 
 #include <libra/model/node_map.hpp>
-#include <libra/program/gradients.hpp>
+#include <libra/program/gradient_routes.hpp>
 #include <libra/program/op_list.hpp>
 
 #include <algorithm>

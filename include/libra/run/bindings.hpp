@@ -105,6 +105,8 @@ class bindings {
     if (what.head_begin < 0 || what.head_begin > what.head_end || what.head_end > heads || tokens < 0) {
       fail(what, " is not a part of its tensor");
     }
+    std::int64_t const head_bytes = head_row_bytes(what.what, shape_, width_);
+    std::int64_t const row_bytes = what.heads() * head_bytes;
     if (at.at_home()) {
       if (at.local_token() + tokens > local_tokens_) {
         fail(what, message(" ends at local token ", at.local_token() + tokens, " of ", local_tokens_));
@@ -112,14 +114,12 @@ class bindings {
       if (home == nullptr && tokens > 0) {
         fail(what, " is at home, where its tensor is not bound");
       }
-      std::int64_t const head_bytes = head_row_bytes(what.what, shape_, width_);
       std::int64_t const offset = (at.local_token() * heads + what.head_begin) * head_bytes;
-      return {tokens == 0 ? home : home + offset, tokens, what.heads() * head_bytes, heads * head_bytes};
+      return {tokens == 0 ? home : home + offset, tokens, row_bytes, heads * head_bytes};
     }
     if (!at.in_workspace()) {
       fail(what, " is nowhere");
     }
-    std::int64_t const row_bytes = what.heads() * head_row_bytes(what.what, shape_, width_);
     if (at.byte() + tokens * row_bytes > workspace_bytes_) {
       fail(what, message(" ends at byte ", at.byte() + tokens * row_bytes, " of a workspace of ", workspace_bytes_));
     }
