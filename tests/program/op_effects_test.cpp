@@ -57,9 +57,9 @@ struct rank_zero {
   std::int32_t next = 0;
 };
 
-constexpr libra::row_range rows{0, 8};
+constexpr libra::row_range first_rows{0, 8};
 
-region keys_of(tensor x) { return {x, segment_id(0), 0, 1, rows}; }
+region keys_of(tensor x) { return {x, segment_id(0), 0, 1, first_rows}; }
 
 TEST_CASE("a batch of tiles belongs to its pass") {
   rank_zero rank;
