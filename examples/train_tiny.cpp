@@ -319,12 +319,12 @@ history train(std::string_view name, Planner const& planner, corpus const& data,
           planner.plan_pool(batch->plan, libra::micro_step_id(m), libra::pool_id(0)));  // the second line
       std::vector<double> seconds(ranks);
       libra::host::run_ranks(group, [&](libra::rank_id rank) {
-        std::int32_t const slot = rank.value / layout.cp;
-        std::int32_t const c = rank.value % layout.cp;
+        libra::home_shard const held = plan->batch.held_by(rank);
         libra::host::backend parts(group, rank);
         libra::pooled_attention attention(parts, plan);
         double const from = thread_seconds();
-        rows const mine = data.load(batch->at(m, slot), home.shard_begin(c), home.shard_begin(c + 1));
+        rows const mine =
+            data.load(batch->at(m, held.slot.value), home.shard_begin(held.number), home.shard_begin(held.number + 1));
         auto const weight = static_cast<double>(batch->targets());
         losses[rank.index()] += forward_backward(mine, weight, model, gradients[rank.index()], attention) / weight;
         seconds[rank.index()] = thread_seconds() - from;

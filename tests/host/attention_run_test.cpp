@@ -9,6 +9,8 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <span>
@@ -90,6 +92,31 @@ TEST_CASE("a micro-step runs under two dispatchers on the same numbers, and both
   for (std::size_t r = 0; r < 8; ++r) {
     for (tensor const t : {tensor::o, tensor::lse, tensor::dq}) {
       CHECK(runs[0].tensors[r][t] == runs[1].tensors[r][t]);
+    }
+  }
+}
+
+TEST_CASE("where shards lie changes no bit of the outputs") {
+  auto pools = two_pools();
+  plans const together = plan_all(pools, libra::pooled{});
+  for (libra::pool_batch& batch : pools) {
+    batch.stride = 1;
+  }
+  plans scattered;
+  for (auto const& batch : pools) {  // nodes of two ranks
+    scattered.push_back(
+        conformance::plan(batch, libra::pooled{}, {.width = {4, 4, 4}, .waves = 2, .ranks_per_node = 2}));
+  }
+  std::vector<attention_run> const runs{run_attention(together), run_attention(scattered)};
+  CHECK(check_attention(scattered, {&runs[1], 1})[0].passed());
+  for (std::size_t pool = 0; pool < 2; ++pool) {
+    for (std::int32_t r = 0; r < 4; ++r) {
+      libra::home_shard const held = pools[pool].held_by(libra::rank_id(r));
+      std::size_t const here = 4 * pool + static_cast<std::size_t>(r);
+      std::size_t const there = 4 * pool + pools[pool].usual_rank(held).index();
+      for (tensor const t : {tensor::o, tensor::lse, tensor::dq}) {
+        CHECK(runs[1].tensors[here][t] == runs[0].tensors[there][t]);
+      }
     }
   }
 }

@@ -45,6 +45,25 @@ TEST_CASE("ranks are numbered by slot, then inside the group") {
   CHECK(batch[segment_id(2)].what.document == document_id(6));
 }
 
+TEST_CASE("each next shard of a sequence may lie in another group") {
+  pool_batch batch = two_slots();
+  CHECK(batch.held_by(rank_id(4)) == libra::home_shard{slot_id(1), 1});
+  batch.stride = 1;
+  CHECK(batch.rank_of(slot_id(0), 1) == rank_id(4));
+  CHECK(batch.rank_of(slot_id(0), 2) == rank_id(2));
+  CHECK(batch.rank_of(slot_id(1), 1) == rank_id(1));
+  for (std::int32_t r = 0; r < batch.ranks(); ++r) {
+    libra::home_shard const held = batch.held_by(rank_id(r));
+    CHECK(batch.rank_of(held.slot, held.number) == rank_id(r));
+    CHECK(batch.local_tokens(rank_id(r)) == batch.home.local_tokens(held.number));
+  }
+  CHECK(batch.usual_rank(batch.held_by(rank_id(4))) == rank_id(1));
+  std::vector<std::int32_t> homes;
+  batch.for_each_home(segment_id(1), {0, 7},
+                      [&](rank_id home, row_range, std::int64_t) { homes.push_back(home.value); });
+  CHECK(homes == std::vector<std::int32_t>{0, 4, 2});
+}
+
 TEST_CASE("a segment's tokens live where its position puts them") {
   pool_batch const batch = two_slots();
   std::vector<std::int32_t> homes;

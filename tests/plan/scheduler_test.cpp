@@ -4,6 +4,7 @@
 #include <libra/cost/roofline.hpp>
 #include <libra/dispatch/pooled.hpp>
 #include <libra/dispatch/ulysses.hpp>
+#include <libra/model/machine.hpp>
 #include <libra/pack/best_fit_decreasing.hpp>
 #include <libra/pack/in_order.hpp>
 #include <libra/place/as_packed.hpp>
@@ -144,6 +145,65 @@ TEST_CASE("inputs that are kept: one dispatch for both passes, a valid pair of p
   libra::pool_program changed = with.forward;
   ++changed.ranks[0].kept_bytes;
   CHECK(digest_of(changed) != digest_of(with.forward));
+}
+
+TEST_CASE("shards lie on different nodes where that is expected to take less time, and the caller loads them there") {
+  // Four sequences of longer documents and four of short ones, each in a node of its own: most would have to travel.
+  std::vector<std::int64_t> lengths(128, 8192);
+  lengths.resize(128 + 2048, 512);
+  layout const l{.window_tokens = 262144, .dp = 8, .cp = 8, .pool = 8, .micro_steps = 1};
+  scheduler const pooled{libra::best_fit_decreasing{}, fixed_size{}, libra::variance_reduced{}, libra::pooled{},
+                         libra::roofline(libra::h200_sxm.attention)};
+  plan_options options{.shape = {.q_heads = 32, .kv_heads = 4, .head_dim = 128, .mask = {}}};
+  auto const planned = [&] { return pooled.plan_pool(pooled.plan(lengths, l, options), micro_step_id(0), pool_id(0)); };
+  CHECK(planned().batch.stride == 0);
+  options.scatter = true;
+  pool_plan const pool = planned();
+  CHECK(pool.batch.stride == 1);
+  CHECK(pool.batch.held_by(libra::rank_id(8)) == libra::home_shard{libra::slot_id(1), 0});
+  CHECK(pool.batch.held_by(libra::rank_id(9)) == libra::home_shard{libra::slot_id(0), 1});
+  CHECK(libra::verify(pool.batch, pool.forward).what == "");
+  CHECK(libra::verify(pool.batch, pool.backward).what == "");
+  CHECK(pool.fingerprint.batch == digest_of(pool.batch));
+  // Documents that fill shards, alike everywhere, stay where they are.
+  lengths.assign(64, 32768);
+  CHECK(planned().batch.stride == 0);
+}
+
+/// Expects scattered shards to take no time at all.
+struct hopeful {
+  template <libra::cost_model Cost>
+  libra::pool_dispatch operator()(libra::pool_batch const& batch, Cost const& cost, libra::topology const& t) const {
+    libra::pool_dispatch result = libra::pooled{.exported_permille = 0}(batch, cost, t);
+    result.expected_ps = batch.stride == 0 ? 100 : 0;
+    result.exchange_ps = result.expected_ps;
+    return result;
+  }
+};
+
+TEST_CASE("shards stay together where that is the way to keep within a limit of the workspace") {
+  std::vector<std::int64_t> lengths(65, 32);
+  lengths.front() = 2048;
+  layout const l{.window_tokens = 2048, .dp = 2, .cp = 4, .pool = 2, .micro_steps = 1};
+  scheduler const eager{libra::best_fit_decreasing{}, fixed_size{}, as_packed{}, hopeful{}, pair_count{}};
+  plan_options options{.shape = {.q_heads = 8, .kv_heads = 2, .head_dim = 64, .mask = {}},
+                       .links = {.ranks_per_node = 4}};
+  auto const planned = [&] { return eager.plan_pool(eager.plan(lengths, l, options), micro_step_id(0), pool_id(0)); };
+  options.scatter = true;
+  pool_plan const scattered = planned();
+  CHECK(scattered.batch.stride == 1);
+  options.max_workspace_bytes = traffic_of(scattered).workspace_bytes;
+  CHECK(planned().batch.stride == 1);
+  options.max_workspace_bytes = 1;
+  try {
+    static_cast<void>(planned());
+    FAIL("one byte was enough");
+  } catch (libra::workspace_error const& e) {
+    options.max_workspace_bytes = e.least_bytes();
+  }
+  pool_plan const least = planned();
+  CHECK(least.batch.stride == 0);
+  CHECK(traffic_of(least).workspace_bytes == options.max_workspace_bytes);
 }
 
 TEST_CASE("a draft of a pool is its plan without certificate and fingerprint") {

@@ -19,7 +19,7 @@ using libra::detail::skeleton;
 
 /// A rank with tiles in `attends`, inputs from the network in each wave, and every round in use.
 skeleton::needs plain(std::int32_t waves, std::vector<bool> attends) {
-  auto const all = static_cast<std::size_t>(waves) + 3;
+  auto const all = static_cast<std::size_t>(libra::detail::wave_numbers{waves}.count());
   attends.resize(all);
   std::vector<std::int32_t> after(all, -1);
   for (std::int32_t w = 1; w <= waves; ++w) {

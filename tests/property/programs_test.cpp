@@ -2,6 +2,9 @@
 #include "support/random_cases.hpp"
 #include "support/tag_machine.hpp"
 
+#include <libra/model/scatter.hpp>
+#include <libra/plan/batch_of.hpp>
+#include <libra/program/lowering.hpp>
 #include <libra/program/verifier.hpp>
 
 #include <doctest/doctest.h>
@@ -51,6 +54,35 @@ TEST_CASE("programs are valid and run right, however the queues are interleaved"
     rounding += rounds_abroad(pool.backward) ? 1 : 0;
   }
   CHECK(rounding > 50);
+}
+
+TEST_CASE("shards of a sequence may lie on any nodes") {
+  int scattered = 0;
+  for (std::uint64_t seed = 6000; seed < 7000; ++seed) {
+    planning_case const c = libra::test::random_case(seed, {.tokens = 400});
+    INFO(c.describe());
+    libra::topology const& links = c.options.links;
+    libra::pool_batch batch = libra::batch_of(c.plan(), libra::micro_step_id(0), libra::pool_id(0));
+    batch.stride = libra::scattering_stride(batch, links);
+    if (batch.stride == 0) {
+      continue;
+    }
+    ++scattered;
+    libra::pool_dispatch const tiles = libra::pooled{}(batch, libra::pair_count{}, links);
+    for (pass const p : {pass::forward, pass::backward}) {
+      INFO("pass ", static_cast<int>(p));
+      libra::pool_program const programs = libra::lower(batch, tiles.of(p), p,
+                                                        {.width = c.options.width,
+                                                         .waves = std::max(1, c.options.waves),
+                                                         .ranks_per_node = links.ranks_per_node,
+                                                         .spread_bytes = c.options.spread_bytes});
+      REQUIRE(libra::verify(batch, programs).what == "");
+      for (std::uint64_t run = 0; run < 2; ++run) {
+        REQUIRE(libra::test::tag_machine(batch, programs, seed * 10 + run).run() == "");
+      }
+    }
+  }
+  CHECK(scattered > 100);
 }
 
 TEST_CASE("with kept inputs, backward runs right on what forward left, and brings nothing twice") {

@@ -259,7 +259,8 @@ class tag_machine {
         while (!zigzag && (c + 1) * window / cp <= position) {
           ++c;
         }
-        homes.emplace_back(static_cast<std::size_t>(where.slot.value * cp + c), position - c * window / cp);
+        homes.emplace_back(static_cast<std::size_t>((where.slot.value + c * batch_.stride) % batch_.slots * cp + c),
+                           position - c * window / cp);
       }
       // Under zigzag, rank c holds the c-th of 2 cp chunks and then the c-th from the end, segment after segment.
       for (std::int64_t c = 0; zigzag && c < cp; ++c) {

@@ -63,7 +63,8 @@ TEST_CASE("the document has the contract's members in its order") {
   CHECK(keys_of(figures["dispatch"]) == words{"dispatched_over_mean", "local_token_share", "local_work_share",
                                               "max_bytes_sent", "max_bytes_received", "max_ranks_per_exchange",
                                               "workspace_bytes", "pools", "idle_ranks", "kept_bytes"});
-  CHECK(keys_of(figures["dispatch"]["pools"][0]) == words{"micro_step", "pool", "makespan", "lower_bound", "gap"});
+  CHECK(keys_of(figures["dispatch"]["pools"][0]) ==
+        words{"micro_step", "pool", "makespan", "lower_bound", "gap", "stride"});
   CHECK(keys_of(figures["seconds"]) == words{"pack", "place", "dispatch"});
   CHECK(figures["fingerprint"].get<std::string>().size() == 32);
 
@@ -82,7 +83,7 @@ TEST_CASE("the configuration shows every option as resolved") {
       R"({"window":1024,"dp":3,"cp":8,"pool":3,"micro_steps":4,"overlong":"split","order":"file","seed":0,)"
       R"("packer":"best_fit_decreasing","placer":"variance_reduced","dispatcher":"pooled","cost":"roofline","arrange":"on",)"
       R"("home":"contiguous","model":"qwen3-30b-a3b","q_heads":32,"kv_heads":4,"head_dim":128,"layers":48,"hidden":2048,)"
-      R"("active_parameters":3300000000,"tp":1,"mask":"causal","machine":"h200-sxm","sync":"layer","pp":1,"speeds":null,"max_workspace":null,"keep_inputs":"off"})");
+      R"("active_parameters":3300000000,"tp":1,"mask":"causal","machine":"h200-sxm","sync":"layer","pp":1,"speeds":null,"max_workspace":null,"keep_inputs":"off","scatter":"on"})");
 
   json const other = plan(lines(mixed), small + words{"--micro-steps",
                                                       "2",
@@ -101,6 +102,8 @@ TEST_CASE("the configuration shows every option as resolved") {
                                                       "--cost",
                                                       "pair_count",
                                                       "--arrange",
+                                                      "off",
+                                                      "--scatter",
                                                       "off",
                                                       "--q-heads",
                                                       "28",
@@ -125,7 +128,7 @@ TEST_CASE("the configuration shows every option as resolved") {
       R"({"window":1000,"dp":4,"cp":2,"pool":2,"micro_steps":2,"overlong":"truncate","order":"shuffle",)"
       R"("seed":18446744073709551615,"packer":"in_order","placer":"as_packed","dispatcher":"ulysses","cost":"pair_count",)"
       R"("arrange":"off","home":"contiguous","model":"custom","q_heads":14,"kv_heads":2,"head_dim":64,"layers":2,)"
-      R"("hidden":512,"active_parameters":7,"tp":2,"mask":"window:1024","machine":"h100-sxm","sync":"layer","pp":1,"speeds":null,"max_workspace":null,"keep_inputs":"off"})");
+      R"("hidden":512,"active_parameters":7,"tp":2,"mask":"window:1024","machine":"h100-sxm","sync":"layer","pp":1,"speeds":null,"max_workspace":null,"keep_inputs":"off","scatter":"off"})");
 }
 
 TEST_CASE("sizes take K and M") {

@@ -48,6 +48,7 @@ void write_members(json_writer& json, configuration const& config) {
     json.member("max_workspace", nullptr);
   }
   json.member("keep_inputs", config.planning.keep_inputs ? "on" : "off");
+  json.member("scatter", config.planning.scatter ? "on" : "off");
 }
 
 }  // namespace libra::tools

@@ -151,6 +151,7 @@ configuration resolve(planning_options const& typed, std::int64_t shrink) {
   config.planning.arrange = parse_choice("--arrange", typed.arrange, names{"on", "off"}) == 0;
   config.planning.home = std::array{
       sharding::contiguous, sharding::zigzag}[parse_choice("--home", typed.home, names{"contiguous", "zigzag"})];
+  config.planning.scatter = parse_choice("--scatter", typed.scatter, names{"on", "off"}) == 0;
   config.planning.keep_inputs = parse_choice("--keep-inputs", typed.keep_inputs, names{"on", "off"}) == 0;
   resolve_machine(typed.machine, config);
   config.planning.speeds_permille = resolve_speeds(typed.speeds, config.layout);
@@ -211,6 +212,8 @@ void add_options(CLI::App& command, planning_options& o) {
       "end)");
   add(command, layout, "--pp", o.pp, "STAGES", "pipeline stages, 1F1B; micro-steps are placed to pass them quickly");
   add(command, layout, "--home", o.home, "HOW", "how a packed sequence is sharded over its ranks: contiguous, zigzag");
+  add(command, layout, "--scatter", o.scatter, "on|off",
+      "lay the shards of a sequence on different nodes of its pool, where that pays");
   add(command, layout, "--keep-inputs", o.keep_inputs, "on|off",
       "keep queries, keys and values on the ranks that forward brought them to, instead of bringing them again");
 

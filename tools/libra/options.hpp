@@ -46,6 +46,7 @@ struct planning_options {
   std::string cost{"roofline"};
   std::string arrange{"on"};
   std::string home{"contiguous"};
+  std::string scatter{"on"};
   std::string keep_inputs{"off"};
   std::string mask{"causal"};
   std::string machine{"h200-sxm"};

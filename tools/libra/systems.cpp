@@ -28,6 +28,7 @@ configuration with(configuration config, std::string_view placer, std::string_vi
   config.policies.dispatcher = dispatcher;
   config.layout.pool = pool;
   config.planning.home = sharding::contiguous;
+  config.planning.scatter = false;
   return config;
 }
 
@@ -86,7 +87,11 @@ std::vector<system_setting> settings_of(std::string_view system, configuration c
   if (system == "ulysses") return each_exchange(with(base, "as_packed", "ulysses", 1));
   if (system == "ulysses_aligned") return each_exchange(with(base, "variance_reduced", "ulysses", 1));
   if (system == "global_pool") return each_wave(with(base, "as_packed", "pooled", base.layout.dp));
-  if (system == "pooled") return each_wave(with(base, base.policies.placer, "pooled", base.layout.pool));
+  if (system == "pooled") {
+    configuration config = with(base, base.policies.placer, "pooled", base.layout.pool);
+    config.planning.scatter = base.planning.scatter;
+    return each_wave(config);
+  }
   if (system == "zigzag_ring") {
     configuration config = with(base, "as_packed", "zigzag_ring", 1);
     config.planning.home = sharding::zigzag;

@@ -60,8 +60,18 @@ class node_balance {
     }
     std::vector<std::vector<share>> shares(pieces_.size());
     attempt(best.permille, &shares);
+    expected_ps_ = best.total_ps + first_and_last_ps();
+    exchange_ps_ = expected_ps_ - best.computing_ps;
     return shares;
   }
+
+  /// How long the shares are expected to take, and how much longer than it takes to compute them; only a cost model
+  /// that counts time tells.
+  [[nodiscard]] int128 expected_ps() const noexcept { return counts_time(work_.cost()) ? expected_ps_ : 0; }
+  [[nodiscard]] int128 exchange_ps() const noexcept { return counts_time(work_.cost()) ? exchange_ps_ : 0; }
+
+  /// Of which segments several nodes hold some. Shape: `[segments]`.
+  [[nodiscard]] std::vector<bool> const& spans_nodes() const noexcept { return spans_nodes_; }
 
  private:
   /// Rows of a segment that one node holds.
@@ -88,11 +98,15 @@ class node_balance {
     std::int64_t received{};
   };
   /// What crosses the network. A node's ranks share evenly, whoever holds the rows, since neighbours carry what is too
-  /// much for a port; only sums of gradients enter through the ports of their home ranks. Keys and sums count at home
-  /// for every helper, though helpers share them: counting them once chose the same shares on real lists.
+  /// much for a port.
   struct crossings {
     std::vector<traffic> nodes;
-    std::vector<std::int64_t> sums;  ///< received, by rank
+  };
+  /// Keys of a head that have left home.
+  struct departure {
+    row_range keys;
+    row_range for_what_stays;  ///< whatever is given away
+    std::int32_t attempt{};
   };
 
   [[nodiscard]] std::int32_t ranks_of(std::size_t node) const {
@@ -113,7 +127,8 @@ class node_balance {
     pieces_.assign(nodes, {});
     own_.assign(nodes, 0);
     stays_.nodes.assign(nodes, {});
-    stays_.sums.assign(static_cast<std::size_t>(batch_.ranks()), 0);
+    spans_nodes_.assign(batch_.segments.size(), false);
+    departures_.assign(batch_.segments.size() * static_cast<std::size_t>(batch_.shape.kv_heads), {});
     for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
       segment_id const id(s);
       piece next{id, {}, 0, 0};
@@ -129,6 +144,7 @@ class node_balance {
       batch_.for_each_home(id, {0, batch_.length(id)}, [&](rank_id home, row_range rows, std::int64_t) {
         if (nodes_.of(home) != node) {
           close();
+          spans_nodes_[s] = node >= 0;
           node = nodes_.of(home);
           next.rows = rows;
         }
@@ -138,6 +154,9 @@ class node_balance {
     }
     for (auto& pieces : pieces_) {
       order(pieces);
+    }
+    for (departure& d : departures_) {
+      d.for_what_stays = d.keys;
     }
   }
 
@@ -168,18 +187,39 @@ class node_balance {
     if (p.rows.begin <= keys.begin && keys.end <= p.rows.end) {
       return;
     }
-    add_keys(stays_, p.segment, keys, batch_.shape.kv_heads, node);
+    for (std::int32_t h = 0; h < batch_.shape.kv_heads; ++h) {
+      add_keys(stays_, p.segment, h, keys, node);
+    }
   }
 
-  /// Adds `kv_heads` heads of keys that node `helper` needs.
-  void add_keys(crossings& all, segment_id s, row_range keys, std::int32_t kv_heads, std::int32_t helper) const {
+  /// Adds the keys of a head that node `helper` needs.
+  ///
+  /// What another node got before comes from there, and its sums are added up there: helpers share what several of them
+  /// need, each as much as it gets.
+  void add_keys(crossings& all, segment_id s, std::int32_t kv_head, row_range keys, std::int32_t helper) {
+    row_range& left = left_home(s, kv_head);
     batch_.for_each_home(s, keys, [&](rank_id home, row_range part, std::int64_t) {
-      if (nodes_.of(home) != helper) {
-        std::int64_t const count = part.size() * kv_heads;
-        add(all, home, helper, count * bytes_.key_out, count * bytes_.key_back);
-        all.sums[home.index()] += count * bytes_.key_back;
+      if (nodes_.of(home) == helper) {
+        return;
       }
+      std::int64_t const again =
+          std::max<std::int64_t>(0, std::min(part.end, left.end) - std::max(part.begin, left.begin));
+      std::int64_t const first = part.size() - again;
+      add(all, home, helper, first * bytes_.key_out, first * bytes_.key_back);
+      traffic& there = all.nodes[static_cast<std::size_t>(helper)];
+      there.sent += again * (bytes_.key_out + bytes_.key_back);
+      there.received += again * (bytes_.key_out + bytes_.key_back);
     });
+    left = left.size() > 0 ? row_range{std::min(left.begin, keys.begin), std::max(left.end, keys.end)} : keys;
+  }
+  /// The keys of a head that other nodes have got in the attempt under way.
+  [[nodiscard]] row_range& left_home(segment_id s, std::int32_t kv_head) {
+    departure& d =
+        departures_[s.index() * static_cast<std::size_t>(batch_.shape.kv_heads) + static_cast<std::size_t>(kv_head)];
+    if (std::exchange(d.attempt, attempt_) != attempt_) {
+      d.keys = d.for_what_stays;
+    }
+    return d.keys;
   }
   void add_rows(crossings& all, share const& s, std::int32_t helper) const {
     batch_.for_each_home(s.segment, {s.begin, s.end}, [&](rank_id home, row_range part, std::int64_t) {
@@ -200,6 +240,7 @@ class node_balance {
   /// only the time is of interest.
   trial attempt(std::int32_t permille, std::vector<std::vector<share>>* shares) {
     std::size_t const nodes = pieces_.size();
+    ++attempt_;
     given_.clear();
     std::vector<std::pair<int128, std::size_t>> takers;
     auto const above_mean = [&](std::size_t n) {
@@ -228,6 +269,15 @@ class node_balance {
       }
     };
     for (piece const& p : pieces_[n]) {
+      if (spans_nodes_[p.segment.index()] && surplus >= work_.grain &&
+          p.work * int128{batch_.shape.kv_heads} > surplus) {
+        // All nodes need the keys of all heads anyhow, and should need each head's at the same time.
+        for (std::int32_t h = 0; h < batch_.shape.kv_heads; ++h) {
+          surplus -= give_part(n, head_of(p, h), surplus / (batch_.shape.kv_heads - h), keep);
+        }
+        surplus = 0;
+        continue;
+      }
       for (std::int32_t h = 0; h < batch_.shape.kv_heads; ++h) {
         share const all = head_of(p, h);
         if (surplus < work_.grain || surplus <= 0) {
@@ -249,25 +299,27 @@ class node_balance {
     computing_[from] -= g.work;
   }
 
-  /// Gives away the first or the last rows of a head, whichever moves fewer bytes for the work.
+  /// Gives away the first or the last rows of a head, whichever moves fewer bytes for the work; returns that.
   template <class Keep>
-  void give_part(std::size_t from, share const& all, int128 surplus, Keep keep) {
+  int128 give_part(std::size_t from, share const& all, int128 surplus, Keep keep) {
     share early = all;
     share late = all;
     early.end = std::clamp(work_.last_row_within(all, surplus), all.begin, all.end);
     late.begin = std::clamp(work_.first_row_within(all, surplus), all.begin, all.end);
     bool const first = early.end > early.begin && (late.begin == late.end || cost_of(early) <= cost_of(late));
-    if (first) {
-      add_gift(from, {early, work_.work_of(early)});
-      keep({all.segment, all.head_begin, all.head_end, early.end, all.end});
-    } else if (late.begin < late.end) {
-      add_gift(from, {late, work_.work_of(late)});
-      if (late.begin > all.begin) {
-        keep({all.segment, all.head_begin, all.head_end, all.begin, late.begin});
-      }
-    } else {
+    if (!first && late.begin == late.end) {
       keep(all);
+      return 0;
     }
+    share const& given = first ? early : late;
+    share rest = all;
+    (first ? rest.begin : rest.end) = first ? early.end : late.begin;
+    if (rest.begin < rest.end) {
+      keep(rest);
+    }
+    std::int64_t const work = work_.work_of(given);
+    add_gift(from, {given, work});
+    return work;
   }
 
   /// Bytes there and back.
@@ -308,15 +360,25 @@ class node_balance {
     }
   }
 
-  /// The gifts from `first` on that are dealt out together: heads of a segment for which a taker has no room.
+  /// The gifts from `first` on that are dealt out together: heads of a segment for which a taker has no room, or that
+  /// nodes compute at the same time.
   [[nodiscard]] std::size_t end_of_lot(std::size_t first, int128 room) const {
     gift const& one = given_[first];
     std::size_t last = first + 1;
+    if (spans_nodes_[one.what.segment.index()]) {
+      while (last < given_.size() && next_head(given_[last - 1].what, given_[last].what)) {
+        ++last;
+      }
+      return last;
+    }
     while (last < given_.size() && last - first < heads_together && one.work > room &&
            given_[last].what.segment == one.what.segment && given_[last].work * 2 >= one.work) {
       ++last;
     }
     return last;
+  }
+  [[nodiscard]] static bool next_head(share const& a, share const& b) noexcept {
+    return a.segment == b.segment && a.head_begin < b.head_begin;
   }
   [[nodiscard]] static int128 sum_of(std::span<gift const> lot) {
     int128 sum = 0;
@@ -342,7 +404,7 @@ class node_balance {
       (*shares)[to].push_back(part);
     }
     add_rows(moved, part, static_cast<std::int32_t>(to));
-    add_keys(moved, part.segment, keys_of(part), 1, static_cast<std::int32_t>(to));
+    add_keys(moved, part.segment, part.head_begin / batch_.shape.group(), keys_of(part), static_cast<std::int32_t>(to));
     g.what.begin = part.end;
     g.work = g.what.begin < g.what.end ? work_.work_of(g.what) : 0;
     return work;
@@ -355,11 +417,7 @@ class node_balance {
       result.computing_ps =
           std::max(result.computing_ps, at_speed(computing_[n], std::max<std::int64_t>(1, speed_of(n))));
       traffic const& node = moved.nodes[n];
-      std::int64_t busiest = std::max(node.sent, node.received) / ranks;
-      for (std::int32_t r = nodes_.first(static_cast<std::int32_t>(n));
-           r < nodes_.first(static_cast<std::int32_t>(n) + 1); ++r) {
-        busiest = std::max(busiest, moved.sums[static_cast<std::size_t>(r)]);
-      }
+      std::int64_t const busiest = std::max(node.sent, node.received) / ranks;
       result.exchange_ps = std::max(result.exchange_ps, ceil_div(int128{busiest} * picoseconds_per_second,
                                                                  int128{links_.network_bytes_per_second}));
     }
@@ -369,6 +427,17 @@ class node_balance {
     int128 const longer = std::max(result.computing_ps, result.exchange_ps);
     result.total_ps = longer + shorter / 8 + (longer > 0 ? shorter * shorter / longer / 2 : 0);
     return result;
+  }
+
+  /// What the longest segment that spans nodes makes all of them wait for: the keys of its first head cross the network
+  /// twice, to a node and from there to others, and so do the sums of its last, which then enter the home.
+  [[nodiscard]] int128 first_and_last_ps() const {
+    std::int64_t longest = 0;
+    for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
+      longest = std::max(longest, spans_nodes_[s] ? batch_.length(segment_id(s)) : 0);
+    }
+    return ceil_div(int128{longest} * (2 * bytes_.key_out + 3 * bytes_.key_back) * picoseconds_per_second,
+                    int128{links_.network_bytes_per_second} * std::max(1, ranks_of(0)));
   }
 
   /// Only a cost model that counts time can be compared with one.
@@ -391,6 +460,12 @@ class node_balance {
   std::vector<std::vector<piece>> pieces_;
   std::vector<int128> own_;
   crossings stays_;
+  /// Shape: `[segments, kv_heads]`.
+  std::vector<departure> departures_;
+  std::int32_t attempt_{};
+  std::vector<bool> spans_nodes_;
+  int128 expected_ps_{};
+  int128 exchange_ps_{};
   /// Of the attempt under way. Shape: `[nodes]`.
   std::vector<gift> given_;
   std::vector<int128> computing_;

@@ -35,10 +35,10 @@ struct pooled {
 
   template <cost_model Cost>
   [[nodiscard]] pool_dispatch operator()(pool_batch const& batch, Cost const& cost, topology const& links) const {
-    return {.forward = dispatch(batch, cost, links, pass::forward),
-            .backward = dispatch(batch, cost, links, pass::backward),
-            .ranks_per_exchange = batch.ranks(),
-            .idle_ranks = 0};
+    pool_dispatch result{.forward = {}, .backward = {}, .ranks_per_exchange = batch.ranks()};
+    result.forward = dispatch(batch, cost, links, pass::forward, result);
+    result.backward = dispatch(batch, cost, links, pass::backward, result);
+    return result;
   }
 
  private:
@@ -47,18 +47,21 @@ struct pooled {
   static constexpr std::size_t nodes_that_compute_in_parallel = 4;
 
   template <cost_model Cost>
-  [[nodiscard]] std::vector<tile> dispatch(pool_batch const& batch, Cost const& cost, topology const& links,
-                                           pass p) const {
+  [[nodiscard]] std::vector<tile> dispatch(pool_batch const& batch, Cost const& cost, topology const& links, pass p,
+                                           pool_dispatch& expected) const {
     detail::pool_work<Cost> const work(batch, cost, p);
     detail::node_balance<Cost> balance(work, links, exported_permille);
     auto const shares = balance();
+    expected.expected_ps += balance.expected_ps();
+    expected.exchange_ps += balance.exchange_ps();
     std::vector<detail::pouring<Cost>> nodes;
     int128 longest = 0;
     for (std::size_t n = 0; n < shares.size(); ++n) {
       std::int32_t const first = balance.nodes().first(static_cast<std::int32_t>(n));
       std::int32_t const last = balance.nodes().first(static_cast<std::int32_t>(n) + 1);
       if (last > first) {
-        nodes.emplace_back(work, first, last, shares[n], shares.size() > nodes_that_compute_in_parallel);
+        nodes.emplace_back(work, first, last, shares[n], shares.size() > nodes_that_compute_in_parallel,
+                           balance.spans_nodes());
         longest = std::max(longest, nodes.back().least_time());
       }
     }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -113,12 +114,16 @@ class pool_work {
 };
 
 /// Spreads shares over the ranks of a node: fills every rank up to a common level of time, home first.
+///
+/// Work of other nodes, and of segments that span nodes, is spread over all ranks instead, one head after another: all
+/// of a node's ranks need the same keys then, and nodes the same ones at the same time.
 template <cost_model Cost>
 class pouring {
  public:
-  /// Pours `shares` over ranks `[first, last)`; heads of other nodes one after another if `in_turn`.
+  /// Pours `shares` over ranks `[first, last)`; heads of other nodes one after another if `in_turn`. `spans_nodes`:
+  /// `[segments]`, those of which several nodes hold some; empty: none.
   pouring(pool_work<Cost> const& work, std::int32_t first, std::int32_t last, std::vector<share> const& shares,
-          bool in_turn = true)
+          bool in_turn = true, std::vector<bool> const& spans_nodes = {})
       : work_(work),
         batch_(work.batch),
         first_(first),
@@ -131,7 +136,8 @@ class pouring {
     items_.reserve(shares.size());
     for (share const& s : shares) {
       rank_span const home = home_ranks(s);
-      bool const foreign = home.first >= home.last;
+      bool const spans = !spans_nodes.empty() && spans_nodes[s.segment.index()];
+      bool const foreign = spans || home.first >= home.last;
       item next{s, 0};
       std::int32_t heads = 0;
       for (std::int32_t h = s.head_begin; h < s.head_end; h += work.unit_heads) {
@@ -145,6 +151,10 @@ class pouring {
         (foreign ? foreign_ : items_).push_back(next);
       }
     }
+    std::ranges::stable_sort(foreign_, {}, [&](item const& i) {
+      bool const spans = !spans_nodes.empty() && spans_nodes[i.what.segment.index()];
+      return std::tuple(!spans, spans ? i.what.segment : segment_id(), spans ? i.what.head_begin : 0);
+    });
     // Short segments first, so that the long ones are what is left to move: they are most work for their bytes.
     std::ranges::stable_sort(items_, {}, [&](item const& i) { return batch_.length(i.what.segment); });
   }
@@ -248,9 +258,16 @@ class pouring {
     if (batch_.home.kind == sharding::zigzag) {
       return group_ranks(i);  // every rank of the group holds some of it
     }
+    if (batch_.stride != 0) {
+      return one_rank(batch_.home_of(i.segment, i.begin));
+    }
     return inside(batch_.home_of(i.segment, i.begin).value, batch_.home_of(i.segment, i.end - 1).value + 1);
   }
+  [[nodiscard]] rank_span one_rank(rank_id r) const { return inside(r.value, r.value + 1); }
   [[nodiscard]] rank_span group_ranks(share const& i) const {
+    if (batch_.stride != 0) {
+      return {first_, last_};
+    }
     std::int32_t const first = batch_[i.segment].slot.value * batch_.home.cp;
     return inside(first, first + batch_.home.cp);
   }
@@ -318,7 +335,7 @@ class pouring {
   std::int32_t fastest_{1};
   int128 total_{};
   int128 foreign_total_{};
-  std::vector<item> foreign_;  ///< of other nodes
+  std::vector<item> foreign_;  ///< of other nodes, or of segments that span nodes
   std::vector<item> items_;
   std::vector<item> left_;
   std::vector<int128> room_;

@@ -100,7 +100,8 @@ inline void write_tiles(json_writer& json, std::string_view key, std::vector<til
     for (tile const& t : tiles) {
       placed_segment const& where = batch[t.segment];
       json.row(where.sequence.value, origin(where.what.document), t.head_begin, t.head_end,
-               where.what.offset + t.q_begin, where.what.offset + t.q_end, t.rank.value);
+               where.what.offset + t.q_begin, where.what.offset + t.q_end,
+               batch.usual_rank(batch.held_by(t.rank)).value);
     }
   });
 }
@@ -127,6 +128,7 @@ inline void write_dispatch(json_writer& json, plan_report const& report, documen
             write_tiles(json, "tiles_backward", p.dispatch.backward, p.batch, origin);
           }
         }
+        json.member("stride", p.batch.stride);
       });
     }
   });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <libra/core/ids.hpp>
+#include <libra/core/wide.hpp>
 #include <libra/model/home.hpp>
 #include <libra/model/packing.hpp>
 #include <libra/model/shape.hpp>
@@ -25,6 +26,14 @@ struct placed_segment {
   friend constexpr bool operator==(placed_segment const&, placed_segment const&) = default;
 };
 
+/// A shard of a packed sequence: the slot that has the sequence, and which of its `cp` shards.
+struct home_shard {
+  slot_id slot;
+  std::int32_t number{};
+
+  friend constexpr bool operator==(home_shard const&, home_shard const&) = default;
+};
+
 /// Everything that the ranks of one pool compute in one attention call.
 struct pool_batch {
   attention_shape shape;
@@ -40,6 +49,9 @@ struct pool_batch {
   std::vector<std::int64_t> zigzag_rows{};
   /// Relative speed of each rank. Shape: `[ranks]`; empty: all 1.
   std::vector<std::int32_t> speeds_permille{};
+  /// Each next shard of a sequence lies so many groups further, on the rank of its own number there. 0: all in the
+  /// slot's own group. Contiguous shards only.
+  std::int32_t stride{};
 
   /// Numbers the local rows of zigzag shards. Needed once all segments are there; contiguous shards need no numbers.
   void number_rows() {
@@ -76,8 +88,19 @@ struct pool_batch {
     }
     return sum;
   }
+  /// The rank that holds shard `c` of a slot's sequence.
   [[nodiscard]] rank_id rank_of(slot_id slot, std::int32_t c) const noexcept {
-    return rank_id(slot.value * home.cp + c);
+    return rank_id((slot.value + c * stride) % slots * home.cp + c);
+  }
+  /// The shard that a rank holds: the tokens that it loads.
+  [[nodiscard]] home_shard held_by(rank_id r) const noexcept {
+    std::int32_t const c = r.value % home.cp;
+    std::int32_t const group = r.value / home.cp;
+    return {slot_id(((group - c * stride) % slots + slots) % slots), c};
+  }
+  /// The number of the rank that holds a shard if every sequence lies in its slot's own group.
+  [[nodiscard]] rank_id usual_rank(home_shard const& s) const noexcept {
+    return rank_id(s.slot.value * home.cp + s.number);
   }
   [[nodiscard]] placed_segment const& operator[](segment_id s) const noexcept { return segments[s.index()]; }
   [[nodiscard]] std::int64_t length(segment_id s) const noexcept { return segments[s.index()].what.length; }
@@ -158,6 +181,10 @@ struct pool_dispatch {
   /// Ranks that can never get work (fewer heads than ranks under head parallelism).
   std::int32_t idle_ranks{};
   key_flow flow{key_flow::gather};
+  /// What both passes are expected to take, and how much of it because work and what it needs have to travel.
+  /// Picoseconds; 0 where the dispatcher does not say.
+  int128 expected_ps{};
+  int128 exchange_ps{};
 
   [[nodiscard]] std::vector<tile> const& of(pass p) const noexcept { return p == pass::forward ? forward : backward; }
 

@@ -93,6 +93,9 @@ inline void add_to(hasher& h, region const& r) noexcept {
   if (!b.speeds_permille.empty()) {
     add_to(h, b.speeds_permille);
   }
+  if (b.stride != 0) {
+    h.add(b.stride);
+  }
   return h.finish();
 }
 

@@ -32,6 +32,9 @@ struct plan_options {
   sharding home{sharding::contiguous};
   /// Order the segments of a pack so that short ones do not straddle shards.
   bool arrange{true};
+  /// Lay the shards of sequences on different nodes where that is expected to take less time: rank r of a pool then
+  /// holds the shard that `pool_batch::held_by` says, which may be of another slot. For callers that load it.
+  bool scatter{false};
   /// Batches that a rank's remote tiles are cut into; the inputs of one travel while another is computed. 0: as many as
   /// `wave_count` finds best for a pool and pass.
   std::int32_t waves{0};

@@ -3,6 +3,7 @@
 #include <libra/core/policy_name.hpp>
 #include <libra/cost/concept.hpp>
 #include <libra/dispatch/concept.hpp>
+#include <libra/model/scatter.hpp>
 #include <libra/pack/arrange.hpp>
 #include <libra/pack/concept.hpp>
 #include <libra/place/concept.hpp>
@@ -19,6 +20,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -108,6 +110,48 @@ class scheduler {
     result.pool = g;
     result.batch = batch_of(batch, m, g);
     result.dispatch = dispatch_(result.batch, cost_, batch.options.links);
+    std::int64_t const limit = batch.options.max_workspace_bytes;
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    if (batch.options.scatter) {
+      pool_plan scattered = result;
+      if (scatter(scattered, batch.options.links)) {
+        least = lower_both(batch, scattered);
+        if (limit == 0 || least <= limit) {
+          return scattered;
+        }
+      }
+    }
+    least = std::min(least, lower_both(batch, result));
+    if (limit > 0 && least > limit) {
+      throw workspace_error(message("max_workspace_bytes is ", limit, ", expected at least ", least, " for pool ",
+                                    g.value, " of micro-step ", m.value),
+                            least);
+    }
+    return result;
+  }
+
+  [[nodiscard]] constexpr Cost const& cost() const noexcept { return cost_; }
+  [[nodiscard]] constexpr std::string_view packer_name() const noexcept { return policy_name(pack_); }
+
+ private:
+  /// Scatters the homes of a dispatched pool and dispatches it anew; false if that is not expected to pay.
+  bool scatter(pool_plan& pool, topology const& links) const {
+    int128 const at_home = pool.dispatch.expected_ps;
+    // What is expected is right to a sixteenth.
+    if (pool.dispatch.exchange_ps * 32 <= at_home) {
+      return false;
+    }
+    pool.batch.stride = scattering_stride(pool.batch, links);
+    if (pool.batch.stride == 0) {
+      return false;
+    }
+    pool.dispatch = dispatch_(pool.batch, cost_, links);
+    return pool.dispatch.expected_ps < at_home - at_home / 16;
+  }
+
+  /// Lowers both passes of a dispatched pool. Returns the larger workspace, or the least that any way needs beyond the
+  /// limit.
+  std::int64_t lower_both(batch_plan const& batch, pool_plan& result) const {
     if (batch.options.keep_inputs) {
       result.dispatch.forward = result.dispatch.backward;
     }
@@ -125,19 +169,9 @@ class scheduler {
       std::int64_t const needed = lower_pass(result, p, options(p), batch.options);
       least = std::max(least, needed);
     }
-    std::int64_t const limit = batch.options.max_workspace_bytes;
-    if (limit > 0 && least > limit) {
-      throw workspace_error(message("max_workspace_bytes is ", limit, ", expected at least ", least, " for pool ",
-                                    g.value, " of micro-step ", m.value),
-                            least);
-    }
-    return result;
+    return least;
   }
 
-  [[nodiscard]] constexpr Cost const& cost() const noexcept { return cost_; }
-  [[nodiscard]] constexpr std::string_view packer_name() const noexcept { return policy_name(pack_); }
-
- private:
   [[nodiscard]] std::int32_t waves_of(batch_plan const& batch, pool_plan const& pool, pass p) const {
     if (!counts_time(cost_)) {
       return usual_waves;
@@ -206,6 +240,9 @@ class scheduler {
     }
     if (options.keep_inputs) {
       h.add(options.keep_inputs);
+    }
+    if (options.scatter) {
+      h.add(options.scatter);
     }
     if (options.max_workspace_bytes > 0) {
       h.add(options.max_workspace_bytes);

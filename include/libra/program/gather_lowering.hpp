@@ -1,5 +1,6 @@
 #pragma once
 
+#include <libra/program/gradient_entries.hpp>
 #include <libra/program/gradients.hpp>
 #include <libra/program/home_tasks.hpp>
 #include <libra/program/key_router.hpp>
@@ -56,6 +57,7 @@ class gather_lowering {
       std::int64_t const least_tokens = options.spread_bytes / sum_bytes;
       pool_.gradients = gradient_router(batch, pool_.nodes, grouped, least_tokens)();
       whole_gradients(pool_.nodes, least_tokens, pool_.gradients)();
+      gradient_entries(pool_.nodes, least_tokens, pool_.gradients)();
     }
     sums_of_.resize(grouped.size());
     for (std::size_t s = 0; s < pool_.gradients.sums.size(); ++s) {
@@ -295,7 +297,7 @@ class gather_lowering {
 
   pool_build pool_;
   home_tasks home_;
-  /// Shape: `[fetch_rounds]`, and `[ranks, waves + 3]`.
+  /// Shape: `[fetch_rounds]`, and `[ranks, waves + 4]`.
   std::vector<bool> rounds_;
   std::vector<std::vector<std::int32_t>> after_;
   /// Shape: `[ranks]`. The node sums that a rank takes; and how many rounds after the last wave's take some home.

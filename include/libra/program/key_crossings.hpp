@@ -79,7 +79,7 @@ class key_crossings {
     for_each_range([&](key_crossing const& c, std::size_t wanted) { list_entries(c, wanted); });
     loads_.clear();
     for (entry const& e : std::views::join(entries_)) {
-      if (e.what.receivers() == 1) {
+      if (!e.spread()) {
         loads_.add(receivers_[e.what.first].rank, e.what.tokens.size());
       }
     }
@@ -95,6 +95,10 @@ class key_crossings {
     key_crossing what;
     std::size_t first_other{};
     std::size_t last_other{};
+
+    [[nodiscard]] bool goes_on() const noexcept { return first_other < last_other; }
+    /// True if all ranks of the node share in bringing it.
+    [[nodiscard]] bool spread() const noexcept { return what.receivers() > 1 || goes_on(); }
   };
 
   /// Calls `visit(crossing, wanted)` for every range of keys that the same nodes want; these are `same_[0, wanted)`,
@@ -154,29 +158,36 @@ class key_crossings {
     return nodes_.first(n + 1) - nodes_.first(n);
   }
 
-  /// Brings what enters a node for several ranks to an equal share to each of its ranks, and what a single one needs to
-  /// that, as far as neighbours need not help its port.
+  /// Brings what enters a node for several ranks, or for other nodes too, to an equal share to each of its ranks, and
+  /// what a single one needs to that, as far as neighbours need not help its port.
   void enter(std::int32_t wave, std::int32_t node) {
+    for (entry const& e : entries_[static_cast<std::size_t>(node)]) {
+      if (!e.spread()) {
+        loads_.cut(receivers_[e.what.first].rank, e.what.tokens, 1,
+                   [&](rank_id by, row_range tokens) { pass_on(wave, e, tokens, by); });
+      }
+    }
+    // What goes on to other nodes leaves a port many times.
+    enter_evenly(wave, node, [](entry const& e) { return e.goes_on(); });
+    enter_evenly(wave, node, [](entry const& e) { return e.spread() && !e.goes_on(); });
+  }
+
+  /// Brings the entries of a node that are `chosen` to its ranks, to each as many keys.
+  template <class Chosen>
+  void enter_evenly(std::int32_t wave, std::int32_t node, Chosen chosen) {
     std::vector<entry> const& entries = entries_[static_cast<std::size_t>(node)];
-    auto const spread = [](entry const& e) { return e.what.receivers() > 1; };
     std::int64_t total = 0;
     for (entry const& e : entries) {
-      total += spread(e) ? e.what.tokens.size() : 0;
+      total += chosen(e) ? e.what.tokens.size() : 0;
     }
-    std::int32_t const first = nodes_.first(node);
     std::int64_t const ranks = ranks_of(static_cast<std::size_t>(node));
     std::int64_t done = 0;
     for (entry const& e : entries) {
-      if (!spread(e)) {
-        loads_.cut(receivers_[e.what.first].rank, e.what.tokens, 1,
-                   [&](rank_id by, row_range tokens) { pass_on(wave, e, tokens, by); });
-        continue;
-      }
-      for (std::int64_t at = e.what.tokens.begin; at < e.what.tokens.end;) {
+      for (std::int64_t at = e.what.tokens.begin; chosen(e) && at < e.what.tokens.end;) {
         std::int64_t const by = done * ranks / total;
         std::int64_t const share_end = ((by + 1) * total + ranks - 1) / ranks;
         std::int64_t const end = std::min(e.what.tokens.end, at + std::max<std::int64_t>(1, share_end - done));
-        pass_on(wave, e, {at, end}, rank_id(first + static_cast<std::int32_t>(by)));
+        pass_on(wave, e, {at, end}, rank_id(nodes_.first(node) + static_cast<std::int32_t>(by)));
         done += end - at;
         at = end;
       }

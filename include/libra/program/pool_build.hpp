@@ -50,7 +50,7 @@ struct pool_build {
   std::vector<kept_inputs> kept{};
   key_routes keys{};
   gradient_routes gradients{};
-  /// Shape: `[waves + 3]`, by the wave of the tile.
+  /// Shape: `[waves + 4]`, by the wave of the tile.
   std::vector<std::vector<row_move>> row_moves{};
 
   [[nodiscard]] bool backward() const noexcept { return direction == pass::backward; }

@@ -25,7 +25,7 @@ class round_writer {
       }
     }
     sort_gradients();
-    for (std::int32_t d = 1; d <= pool_.waves + 2; ++d) {
+    for (std::int32_t d = 1; d < wave_numbers{pool_.waves}.count(); ++d) {
       if (has_round(&skeleton::deliver, d)) {
         deliver(d);
       }

@@ -58,7 +58,7 @@ class row_router {
     whole_key_back_ = 2 * head_row_bytes(tensor::dk, batch.shape, width);
   }
 
-  /// Returns the moves by wave, `[waves + 3]`; puts relays into `keys`. Complexity: linear in moves.
+  /// Returns the moves by wave, `[waves + 4]`; puts relays into `keys`. Complexity: linear in moves.
   [[nodiscard]] std::vector<std::vector<row_move>> operator()(std::int32_t waves, key_routes& keys,
                                                               gradient_routes const& gradients) {
     moves_.assign(static_cast<std::size_t>(wave_numbers{waves}.count()), {});

@@ -32,10 +32,10 @@ class skeleton : private op_list {
     std::int32_t alive{2};
     std::int32_t late{};
     std::vector<bool> rounds;         ///< `[fetch_rounds(waves)]`
-    std::vector<bool> attends;        ///< `[waves + 3]`: whether the rank has tiles of that wave
-    std::vector<bool> clears_before;  ///< `[waves + 3]`: whether something is cleared just before that wave
-    std::vector<std::int32_t> after;  ///< `[waves + 3]`: the round of fetch that completes a wave's inputs, or -1
-    std::vector<bool> sums;           ///< `[waves + 3]`: whether it adds up what that round of deliver brought
+    std::vector<bool> attends;        ///< `[waves + 4]`: whether the rank has tiles of that wave
+    std::vector<bool> clears_before;  ///< `[waves + 4]`: whether something is cleared just before that wave
+    std::vector<std::int32_t> after;  ///< `[waves + 4]`: the round of fetch that completes a wave's inputs, or -1
+    std::vector<bool> sums;           ///< `[waves + 4]`: whether it adds up what that round of deliver brought
   };
 
   skeleton(needs const& n, op_kind attend_kind)
@@ -59,7 +59,7 @@ class skeleton : private op_list {
       deliver[w] = push(op_kind::exchange, queue::deliver, {attend[w], last_sum_});
     }
     bring_until(n, fetch_rounds(n.waves) - 1);
-    for (std::size_t w = waves + 1; w <= waves + 2; ++w) {
+    for (std::size_t w = waves + 1; w < attend.size(); ++w) {
       compute(n, w, attend_kind, {});
       if (std::cmp_less_equal(w - waves, n.late)) {
         add_up(n, w);
@@ -88,7 +88,7 @@ class skeleton : private op_list {
   std::size_t reduce{none};
   /// Shape: `[fetch_rounds(waves)]`, by round.
   std::vector<std::size_t> fetch;
-  /// Shape: `[waves + 3]`, by wave or round; sums by the round of their parts.
+  /// Shape: `[waves + 4]`, by wave or round; sums by the round of their parts.
   std::vector<std::size_t> attend;
   std::vector<std::size_t> clear_before;
   std::vector<std::size_t> deliver;

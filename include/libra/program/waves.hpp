@@ -20,12 +20,16 @@ namespace libra::detail {
 
 /// The batches of a rank: wave 0 and the last two need nothing from elsewhere, waves 1 to `remote` do.
 ///
-/// Wave 0 covers the first inputs' way, the last two the last results'. There are two of these, since sums of gradients
-/// go home in two rounds after the last wave's.
+/// Wave 0 covers the first inputs' way, the last two the last results'.
 struct wave_numbers {
+  /// Sums of gradients go home up to so many rounds after the last wave's: they are added up in a node, between nodes,
+  /// and where they enter the home's.
+  static constexpr std::int32_t most_late_rounds = 3;
+
   std::int32_t remote{};
 
-  [[nodiscard]] constexpr std::int32_t count() const noexcept { return remote + 3; }
+  /// Of waves, and of rounds that take results home: wave w's go in round w, and sums as many rounds later.
+  [[nodiscard]] constexpr std::int32_t count() const noexcept { return remote + 1 + most_late_rounds; }
   [[nodiscard]] constexpr std::int32_t first_late() const noexcept { return remote + 1; }
   [[nodiscard]] constexpr std::int32_t second_late() const noexcept { return remote + 2; }
 };
