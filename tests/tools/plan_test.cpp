@@ -199,6 +199,30 @@ TEST_CASE("every token and every tile is in the full document, whatever the orde
   }
 }
 
+TEST_CASE("ranks are numbered by slot and shard, on whatever node a shard lies") {
+  // Four sequences of longer documents, four of short ones, each in a node of its own unless shards are scattered.
+  std::vector<std::int64_t> lengths(128, 8192);
+  lengths.resize(128 + 2048, 512);
+  words const layout{"--window", "256K", "--dp", "8", "--cp", "8", "--pool", "8", "--full"};
+  for (std::string const scatter : {"off", "on"}) {
+    json const figures = plan(lines(lengths), layout + words{"--scatter", scatter});
+    json const& pool = figures["dispatch"]["pools"][0];
+    CHECK(pool["stride"] == (scatter == "on" ? 1 : 0));
+    std::map<std::int64_t, std::int64_t> slot_of;
+    for (json const& row : figures["placement"]["slots"]) slot_of[row[0]] = row[3];
+    std::map<std::int64_t, std::int64_t> home;  // of each document, all of which lie inside a shard
+    std::map<std::int64_t, std::int64_t> filled;
+    for (json const& s : figures["packing"]["segments"]) {
+      std::int64_t& position = filled[s[0]];
+      home[s[1]] = slot_of[s[0]] * 8 + position / 32768;
+      position += s[3].get<std::int64_t>();
+    }
+    std::int64_t at_home = 0;
+    for (json const& tile : pool["tiles"]) at_home += home[tile[1]] == tile[6] ? 1 : 0;
+    CHECK(2 * at_home > static_cast<std::int64_t>(pool["tiles"].size()));
+  }
+}
+
 TEST_CASE("empty documents are counted and keep the others' indices") {
   json const document =
       plan("0\n1000\n0\n1000\n", {"--window", "1000", "--dp", "2", "--cp", "1", "--skip-empty", "--full"});

@@ -128,7 +128,7 @@ inline void write_dispatch(json_writer& json, plan_report const& report, documen
             write_tiles(json, "tiles_backward", p.dispatch.backward, p.batch, origin);
           }
         }
-        json.member("stride", p.batch.stride);
+        json.member("stride", p.stride);
       });
     }
   });

@@ -26,6 +26,7 @@ struct pool_report {
   micro_step_id micro_step;
   pool_id pool;
   pool_certificate certificate;
+  std::int32_t stride{};  ///< of its shards (`pool_batch`)
   /// Only with `report_detail::tiles`.
   pool_batch batch;
   pool_dispatch dispatch;
@@ -64,7 +65,7 @@ class plan_report {
     locality_.work += locality.work;
     fingerprint_.add(plan.fingerprint.combined());
 
-    pools_.push_back({plan.micro_step, plan.pool, plan.certificate, {}, {}});
+    pools_.push_back({plan.micro_step, plan.pool, plan.certificate, plan.batch.stride, {}, {}});
     if (detail_ == report_detail::tiles) {
       pools_.back().batch = std::move(plan.batch);
       pools_.back().dispatch = std::move(plan.dispatch);
