@@ -24,9 +24,10 @@ namespace libra::detail {
 /// whole heads first, so that few key/value heads cross and every home rank sends alike. Nodes below the mean take them
 /// in order. A head that none has room for is dealt out together with the next (`heads_together`), so that each taker
 /// computes several, one after another: only the first one's keys are waited for then, and only the last one's sums are
-/// still to go home when all is computed. How much of the surplus is given away is chosen so that computing in a node
-/// and sending or receiving at a port take least, as far as the two overlap (`rate`); that can be nothing. A node is as
-/// fast as its ranks together.
+/// still to go home when all is computed. Of a segment that spans nodes, rows of all heads are given away alike, so
+/// that all nodes compute the same head at the same time. How much of the surplus is given away is chosen so that
+/// computing in a node and sending or receiving at a port take least, as far as the two overlap (`rate`); that can be
+/// nothing. A node is as fast as its ranks together.
 ///
 /// Complexity: O(n log n) in the segments plus linear in exported heads, a dozen times if the exchange limits.
 template <cost_model Cost>
