@@ -204,4 +204,66 @@ TEST_CASE("what a single rank has leaves its node through neighbours too") {
   CHECK(of_rank[1] == 256);
 }
 
+TEST_CASE("parts that many ranks of the home's own node have are added up by all of them") {
+  // One node. Ranks 1 to 3 compute rows of head 0 that see the keys of rank 0, which computes some itself.
+  libra::pool_batch const batch = libra::test::hand_pool();
+  libra::node_map const nodes(batch, 0);
+  std::vector<libra::tile> const tiles{{segment_id(0), rank_id(0), 0, 2, 0, 64},
+                                       {segment_id(0), rank_id(1), 0, 2, 64, 128},
+                                       {segment_id(0), rank_id(2), 0, 2, 128, 192},
+                                       {segment_id(0), rank_id(3), 0, 2, 192, 256}};
+  std::vector<rank_tiles> ranks = libra::detail::wave_cutter(batch, nodes, libra::pass::backward, {}, 1)(tiles);
+  join_gradient_panels(batch, ranks);
+  CHECK(gradient_router(batch, nodes, ranks, unshared)().sums.empty());
+  gradient_routes const routes = gradient_router(batch, nodes, ranks, 0)();
+  // How often rank 0 gets each rank's part of each key, in a sum or as it is.
+  std::map<std::int32_t, std::array<int, 128>> times;
+  std::map<std::int32_t, std::int64_t> added;
+  for (gradient_piece const& g : routes.homes[0]) {
+    auto const count = [&](rank_id r) {
+      for (std::int64_t t = g.tokens.begin; t < g.tokens.end; ++t) ++times[r.value][static_cast<std::size_t>(t)];
+    };
+    if (g.sum == none) {
+      count(g.from);
+      continue;
+    }
+    libra::detail::node_sum const& sum = routes.sums[g.sum];
+    CHECK(g.from == sum.at);
+    CHECK(g.round == sum.round + 1);
+    added[g.from.value] += g.tokens.size();
+    for (libra::detail::node_sum::part const& part : sum.parts) {
+      CHECK(part.from != rank_id(0));  // what the home has stays there
+      count(part.from);
+    }
+  }
+  CHECK(added.size() == 3);
+  CHECK_FALSE(added.contains(0));
+  for (std::int32_t const r : {1, 2, 3}) {
+    CHECK(std::ranges::all_of(times[r], [](int n) { return n == 1; }));
+  }
+  CHECK(std::ranges::count(times[0], 1) == 64);
+}
+
+TEST_CASE("what some nodes have long before another is added up without it") {
+  // Four nodes of a rank. Ranks 1 and 2 have their part of rank 0's keys after the first wave, rank 3 after the ninth.
+  libra::pool_batch const batch = libra::test::hand_pool();
+  libra::node_map const nodes(batch, 1);
+  std::vector<rank_tiles> ranks(4);
+  for (std::size_t r = 1; r < 4; ++r) {
+    ranks[r].gradients.push_back({segment_id(0), 0, {0, 128}, 1, r == 3 ? 9 : 1, 0, 0, {none, none}});
+  }
+  gradient_routes const routes = gradient_router(batch, nodes, ranks, 0)();
+  REQUIRE(routes.sums.size() == 2);
+  for (libra::detail::node_sum const& s : routes.sums) {
+    CHECK(s.round == 1);
+    CHECK(s.tokens.size() == 64);
+    CHECK(s.parts.size() == 2);
+    CHECK(s.at != rank_id(3));
+  }
+  REQUIRE(routes.homes[0].size() == 3);
+  CHECK(routes.homes[0][2].from == rank_id(3));
+  CHECK(routes.homes[0][2].round == 9);
+  CHECK(routes.homes[0][2].tokens == row_range{0, 128});
+}
+
 }  // namespace

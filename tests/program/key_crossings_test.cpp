@@ -142,6 +142,28 @@ TEST_CASE("a few keys are not cut into slices") {
   CHECK(tokens_of(more.routes(0), leaves) == 32);
 }
 
+TEST_CASE("what goes on to other nodes leaves through all ports of a node, whoever of it needs the keys") {
+  // One rank each of three nodes: all of them pass their slice on to the two others.
+  wave_of_needs needs;
+  needs.lack({0, 512}, {4});
+  needs.lack({0, 512}, {9});
+  needs.lack({0, 512}, {14});
+  key_routes const r = needs.routes(0);
+  check_presence(r, needs);
+  std::map<std::int32_t, std::int64_t> passed_on;
+  for (key_move const& m : r.moves) {
+    if (crosses(m) && !leaves(m)) {
+      passed_on[m.from.value] += m.tokens.size();
+    }
+  }
+  CHECK(passed_on.size() == 12);
+  for (auto const& [rank, tokens] : passed_on) {
+    INFO("rank ", rank);
+    CHECK(tokens >= 2 * 42);
+    CHECK(tokens <= 2 * 44);
+  }
+}
+
 TEST_CASE("what a single rank needs enters its node through neighbours' ports as well, if it is much") {
   wave_of_needs needs;
   needs.lack({0, 512}, {6});
