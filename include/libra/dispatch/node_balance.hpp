@@ -2,6 +2,7 @@
 
 #include <libra/core/wide.hpp>
 #include <libra/cost/concept.hpp>
+#include <libra/dispatch/node_traffic.hpp>
 #include <libra/dispatch/pouring.hpp>
 #include <libra/model/crossing_bytes.hpp>
 #include <libra/model/node_map.hpp>
@@ -41,7 +42,10 @@ class node_balance {
         nodes_(batch_, links.ranks_per_node),
         links_(links),
         speed_(std::max<std::int64_t>(1, batch_.speed_of(0, batch_.ranks()))),
-        bytes_(bytes_of(work.direction(), batch_.shape.head_dim)) {}
+        bytes_(bytes_of(work.direction(), batch_.shape.head_dim)),
+        traffic_(batch_, nodes_, bytes_) {}
+
+  node_balance(node_balance const&) = delete;  // what crosses refers to the nodes
 
   [[nodiscard]] node_map const& nodes() const noexcept { return nodes_; }
 
@@ -94,22 +98,6 @@ class node_balance {
     share what;
     int128 work{};
   };
-  struct traffic {
-    std::int64_t sent{};
-    std::int64_t received{};
-  };
-  /// What crosses the network. A node's ranks share evenly, whoever holds the rows, since neighbours carry what is too
-  /// much for a port.
-  struct crossings {
-    std::vector<traffic> nodes;
-  };
-  /// Keys of a head that have left home.
-  struct departure {
-    row_range keys;
-    row_range for_what_stays;  ///< whatever is given away
-    std::int32_t attempt{};
-  };
-
   [[nodiscard]] std::int32_t ranks_of(std::size_t node) const {
     auto const n = static_cast<std::int32_t>(node);
     return nodes_.first(n + 1) - nodes_.first(n);
@@ -127,9 +115,7 @@ class node_balance {
     auto const nodes = static_cast<std::size_t>(nodes_.nodes());
     pieces_.assign(nodes, {});
     own_.assign(nodes, 0);
-    stays_.nodes.assign(nodes, {});
     spans_nodes_.assign(batch_.segments.size(), false);
-    departures_.assign(batch_.segments.size() * static_cast<std::size_t>(batch_.shape.kv_heads), {});
     for (std::size_t s = 0; s < batch_.segments.size(); ++s) {
       segment_id const id(s);
       piece next{id, {}, 0, 0};
@@ -156,9 +142,7 @@ class node_balance {
     for (auto& pieces : pieces_) {
       order(pieces);
     }
-    for (departure& d : departures_) {
-      d.for_what_stays = d.keys;
-    }
+    traffic_.keep();
   }
 
   /// Long segments first; among those of like length (to a factor of two) the home ranks take turns, so that what is
@@ -189,59 +173,14 @@ class node_balance {
       return;
     }
     for (std::int32_t h = 0; h < batch_.shape.kv_heads; ++h) {
-      add_keys(stays_, p.segment, h, keys, node);
+      traffic_.add_keys(p.segment, h, keys, node);
     }
-  }
-
-  /// Adds the keys of a head that node `helper` needs.
-  ///
-  /// What another node got before comes from there, and its sums are added up there: helpers share what several of them
-  /// need, each as much as it gets.
-  void add_keys(crossings& all, segment_id s, std::int32_t kv_head, row_range keys, std::int32_t helper) {
-    row_range& left = left_home(s, kv_head);
-    batch_.for_each_home(s, keys, [&](rank_id home, row_range part, std::int64_t) {
-      if (nodes_.of(home) == helper) {
-        return;
-      }
-      std::int64_t const again =
-          std::max<std::int64_t>(0, std::min(part.end, left.end) - std::max(part.begin, left.begin));
-      std::int64_t const first = part.size() - again;
-      add(all, home, helper, first * bytes_.key_out, first * bytes_.key_back);
-      traffic& there = all.nodes[static_cast<std::size_t>(helper)];
-      there.sent += again * (bytes_.key_out + bytes_.key_back);
-      there.received += again * (bytes_.key_out + bytes_.key_back);
-    });
-    left = left.size() > 0 ? row_range{std::min(left.begin, keys.begin), std::max(left.end, keys.end)} : keys;
-  }
-  /// The keys of a head that other nodes have got in the attempt under way.
-  [[nodiscard]] row_range& left_home(segment_id s, std::int32_t kv_head) {
-    departure& d =
-        departures_[s.index() * static_cast<std::size_t>(batch_.shape.kv_heads) + static_cast<std::size_t>(kv_head)];
-    if (std::exchange(d.attempt, attempt_) != attempt_) {
-      d.keys = d.for_what_stays;
-    }
-    return d.keys;
-  }
-  void add_rows(crossings& all, share const& s, std::int32_t helper) const {
-    batch_.for_each_home(s.segment, {s.begin, s.end}, [&](rank_id home, row_range part, std::int64_t) {
-      std::int64_t const count = part.size() * (s.head_end - s.head_begin);
-      add(all, home, helper, count * bytes_.row_out, count * bytes_.row_back);
-    });
-  }
-  void add(crossings& all, rank_id home, std::int32_t helper, std::int64_t out, std::int64_t back) const {
-    traffic& from = all.nodes[static_cast<std::size_t>(nodes_.of(home))];
-    traffic& to = all.nodes[static_cast<std::size_t>(helper)];
-    from.sent += out;
-    to.received += out;
-    to.sent += back;
-    from.received += back;
   }
 
   /// Shares out the work when every surplus is given away to so many thousandths; `shares` are the nodes', or null if
   /// only the time is of interest.
   trial attempt(std::int32_t permille, std::vector<std::vector<share>>* shares) {
     std::size_t const nodes = pieces_.size();
-    ++attempt_;
     given_.clear();
     std::vector<std::pair<int128, std::size_t>> takers;
     auto const above_mean = [&](std::size_t n) {
@@ -257,9 +196,9 @@ class node_balance {
       give(n, takers.empty() ? 0 : above_mean(n), shares == nullptr ? nullptr : &(*shares)[n]);
     }
     std::ranges::stable_sort(takers, {}, [](auto const& t) { return -t.first; });
-    crossings moved = stays_;
-    hand_out(takers, shares, moved);
-    return rate(permille, moved);
+    traffic_.restart();
+    hand_out(takers, shares);
+    return rate(permille);
   }
 
   /// Divides node `n`'s pieces: up to `surplus` is given away, the rest is kept.
@@ -333,8 +272,7 @@ class node_balance {
   }
 
   /// Gives what was given away to the takers, in order; a share is cut where a taker is full.
-  void hand_out(std::vector<std::pair<int128, std::size_t>> takers, std::vector<std::vector<share>>* shares,
-                crossings& moved) {
+  void hand_out(std::vector<std::pair<int128, std::size_t>> takers, std::vector<std::vector<share>>* shares) {
     std::size_t at = 0;
     for (std::size_t first = 0; first < given_.size();) {
       std::size_t const last = end_of_lot(first, takers[at].first);
@@ -348,10 +286,10 @@ class node_balance {
         for (gift& g : lot) {
           // What a cut leaves of one head's part is added to the next one's, and in the end to any that has more.
           wanted += takes_all ? g.work : room * g.work / left;
-          taken += take(g, wanted - taken, node, shares, moved);
+          taken += take(g, wanted - taken, node, shares);
         }
         for (gift& g : lot) {
-          taken += take(g, wanted - taken, node, shares, moved);
+          taken += take(g, wanted - taken, node, shares);
         }
         room = takes_all ? room - left : 0;
         if (room <= 0 && at + 1 < takers.size()) {
@@ -390,7 +328,7 @@ class node_balance {
   }
 
   /// Gives node `to` the first rows of `g` that are within `most`; returns their work.
-  int128 take(gift& g, int128 most, std::size_t to, std::vector<std::vector<share>>* shares, crossings& moved) {
+  int128 take(gift& g, int128 most, std::size_t to, std::vector<std::vector<share>>* shares) {
     share part = g.what;
     int128 work = g.work;
     if (work > most) {
@@ -404,21 +342,21 @@ class node_balance {
     if (shares != nullptr) {
       (*shares)[to].push_back(part);
     }
-    add_rows(moved, part, static_cast<std::int32_t>(to));
-    add_keys(moved, part.segment, part.head_begin / batch_.shape.group(), keys_of(part), static_cast<std::int32_t>(to));
+    auto const helper = static_cast<std::int32_t>(to);
+    traffic_.add_rows(part.segment, {part.begin, part.end}, part.head_end - part.head_begin, helper);
+    traffic_.add_keys(part.segment, part.head_begin / batch_.shape.group(), keys_of(part), helper);
     g.what.begin = part.end;
     g.work = g.what.begin < g.what.end ? work_.work_of(g.what) : 0;
     return work;
   }
 
-  [[nodiscard]] trial rate(std::int32_t permille, crossings const& moved) const {
+  [[nodiscard]] trial rate(std::int32_t permille) const {
     trial result{.permille = permille};
     for (std::size_t n = 0; n < pieces_.size(); ++n) {
       std::int64_t const ranks = std::max(1, ranks_of(n));
       result.computing_ps =
           std::max(result.computing_ps, at_speed(computing_[n], std::max<std::int64_t>(1, speed_of(n))));
-      traffic const& node = moved.nodes[n];
-      std::int64_t const busiest = std::max(node.sent, node.received) / ranks;
+      std::int64_t const busiest = traffic_.busiest(n) / ranks;
       result.exchange_ps = std::max(result.exchange_ps, ceil_div(int128{busiest} * picoseconds_per_second,
                                                                  int128{links_.network_bytes_per_second}));
     }
@@ -458,12 +396,9 @@ class node_balance {
   topology links_;
   std::int64_t speed_{};  ///< of all ranks together
   crossing_bytes bytes_;
+  node_traffic traffic_;
   std::vector<std::vector<piece>> pieces_;
   std::vector<int128> own_;
-  crossings stays_;
-  /// Shape: `[segments, kv_heads]`.
-  std::vector<departure> departures_;
-  std::int32_t attempt_{};
   std::vector<bool> spans_nodes_;
   int128 expected_ps_{};
   int128 exchange_ps_{};
