@@ -203,11 +203,13 @@ TEST_CASE("ranks are numbered by slot and shard, on whatever node a shard lies")
   // Four sequences of longer documents, four of short ones, each in a node of its own unless shards are scattered.
   std::vector<std::int64_t> lengths(128, 8192);
   lengths.resize(128 + 2048, 512);
-  words const layout{"--window", "256K", "--dp", "8", "--cp", "8", "--pool", "8", "--full"};
+  words const layout{"--window", "256K", "--dp", "8", "--cp", "8", "--pool", "8"};
   for (std::string const scatter : {"off", "on"}) {
-    json const figures = plan(lines(lengths), layout + words{"--scatter", scatter});
+    int const stride = scatter == "on" ? 1 : 0;
+    CHECK(plan(lines(lengths), layout + words{"--scatter", scatter})["dispatch"]["pools"][0]["stride"] == stride);
+    json const figures = plan(lines(lengths), layout + words{"--full", "--scatter", scatter});
     json const& pool = figures["dispatch"]["pools"][0];
-    CHECK(pool["stride"] == (scatter == "on" ? 1 : 0));
+    CHECK(pool["stride"] == stride);
     std::map<std::int64_t, std::int64_t> slot_of;
     for (json const& row : figures["placement"]["slots"]) slot_of[row[0]] = row[3];
     std::map<std::int64_t, std::int64_t> home;  // of each document, all of which lie inside a shard

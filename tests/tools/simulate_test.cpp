@@ -104,6 +104,29 @@ TEST_CASE("a slow rank slows Ulysses more than a pool, whose bound knows of it")
   CHECK(double(slow.at("systems").at(0).at("attention_seconds")) > 1.5 * pooled);
 }
 
+TEST_CASE("pools may scatter the shards of sequences, other systems never do") {
+  // Sequences of longer documents and of short ones, each in a node of its own unless shards are scattered.
+  std::string text;
+  for (int i = 0; i < 64; ++i) text += "8192\n";
+  for (int i = 0; i < 1024; ++i) text += "512\n";
+  auto const seconds = [&](std::string const& scatter) {
+    command_result const result =
+        run_libra(words{"simulate", "-", "--window", "256K", "--dp", "4", "--cp", "8", "--pool", "4", "--json", "-",
+                        "--systems", "global_pool,pooled", "--scatter", scatter},
+                  text);
+    CAPTURE(result.err);
+    REQUIRE(result.exit_code == 0);
+    std::map<std::string, double> of;
+    json const run = json::parse(result.out);
+    for (json const& s : run.at("systems")) of[s.at("system")] = s.at("attention_seconds");
+    return of;
+  };
+  auto const together = seconds("off");
+  auto const scattered = seconds("on");
+  CHECK(scattered.at("pooled") < 0.95 * together.at("pooled"));
+  CHECK(scattered.at("global_pool") == together.at("global_pool"));
+}
+
 TEST_CASE("the trace is a document of its own") {
   libra::test::scratch_folder const folder;
   std::string const path = folder.path("trace.json");
