@@ -45,8 +45,6 @@ class node_balance {
         bytes_(bytes_of(work.direction(), batch_.shape.head_dim)),
         traffic_(batch_, nodes_, bytes_) {}
 
-  node_balance(node_balance const&) = delete;  // what crosses refers to the nodes
-
   [[nodiscard]] node_map const& nodes() const noexcept { return nodes_; }
 
   /// What each node computes. Shape: `[nodes]`.

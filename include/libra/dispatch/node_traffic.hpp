@@ -20,11 +20,11 @@ namespace libra::detail {
 /// as it gets.
 class node_traffic {
  public:
-  node_traffic(pool_batch const& batch, node_map const& nodes, crossing_bytes const& bytes)
+  node_traffic(pool_batch const& batch, node_map nodes, crossing_bytes const& bytes)
       : batch_(batch),
-        nodes_(nodes),
+        nodes_(std::move(nodes)),
         bytes_(bytes),
-        always_(static_cast<std::size_t>(nodes.nodes())),
+        always_(static_cast<std::size_t>(nodes_.nodes())),
         now_(always_),
         departures_(batch.segments.size() * static_cast<std::size_t>(batch.shape.kv_heads)) {}
 
@@ -102,7 +102,7 @@ class node_traffic {
   }
 
   pool_batch const& batch_;
-  node_map const& nodes_;
+  node_map nodes_;
   crossing_bytes bytes_;
   /// Shape: `[nodes]`.
   std::vector<traffic> always_;
