@@ -123,6 +123,40 @@ TEST_CASE("programs: every array, both passes and the widths") {
   CHECK(digest_of(libra::test::hand_program(libra::pass::backward)) == digest_of(programs));
 }
 
+TEST_CASE("programs, field by field") {
+  auto const digest_it = [](libra::pool_program const& p) { return digest_of(p); };
+  libra::pool_program programs = libra::test::hand_program(libra::pass::backward);
+  programs.ranks[0].kept.push_back({{libra::tensor::q, libra::segment_id(0), 0, 1, {0, 8}}, {}});
+  auto const rank = [](libra::pool_program& p) -> libra::program& { return p.ranks[0]; };
+  check_every<libra::pool_program>(
+      programs, digest_it,
+      {[&](auto& p) { rank(p).ops[1].kind = libra::op_kind::reduce; },
+       [&](auto& p) { rank(p).ops[1].on = libra::queue::combine; },
+       [&](auto& p) { ++rank(p).ops[1].round; },
+       [&](auto& p) { ++rank(p).ops[1].after[0]; },
+       [&](auto& p) { ++rank(p).ops[1].after[3]; },
+       [&](auto& p) { ++rank(p).ops[1].items.end; },
+       [&](auto& p) { ++rank(p).ops[1].receives.begin; },
+       [&](auto& p) { rank(p).sends[0].what.what = libra::tensor::v; },
+       [&](auto& p) { rank(p).sends[0].what.segment = libra::segment_id(7); },
+       [&](auto& p) { ++rank(p).sends[0].what.head_end; },
+       [&](auto& p) { ++rank(p).sends[0].what.tokens.end; },
+       [&](auto& p) { rank(p).sends[0].peer = libra::rank_id(0); },
+       [&](auto& p) { rank(p).sends[0].at = libra::location::workspace(4096); },
+       [&](auto& p) { ++rank(p).tiles[0].head_begin; },
+       [&](auto& p) { ++rank(p).tiles[0].rows.begin; },
+       [&](auto& p) { ++rank(p).tiles[0].keys.end; },
+       [&](auto& p) { rank(p).tiles[0].put(libra::tensor::q, libra::location::workspace(4096)); },
+       [&](auto& p) { rank(p).clears[0].at = libra::location::workspace(4096); },
+       [&](auto& p) { rank(p).dots[0].d_o = libra::location::workspace(4096); },
+       [&](auto& p) { rank(p).dots[0].o = libra::location::workspace(4096); },
+       [&](auto& p) { rank(p).reduces[0].into = libra::location::workspace(4096); },
+       [&](auto& p) { ++rank(p).reduces[0].last; },
+       [&](auto& p) { rank(p).partials[0] = libra::location::workspace(4096); },
+       [&](auto& p) { ++rank(p).kept_bytes; },
+       [&](auto& p) { ++rank(p).kept[0].what.tokens.begin; }});
+}
+
 TEST_CASE("a tile's parts count where it works on a part of its keys") {
   libra::pool_program programs = libra::test::hand_program(libra::pass::forward);
   libra::tile_task& tile = programs.ranks[0].tiles.front();

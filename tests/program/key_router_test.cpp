@@ -87,7 +87,7 @@ TEST_CASE("what several ranks of a node need crosses to it once, an equal share 
   CHECK(held == 2 * 768);
   CHECK(tokens_of(r, [](key_move const& m) { return m.source_transit; }) == 2 * 2 * 768);
   for (key_move const& m : r.moves) {
-    CHECK((crosses(m) || m.round == libra::detail::passing_round(1)));
+    CHECK((crosses(m) || m.round == libra::detail::network_round(1) + 1));
   }
 }
 
@@ -126,6 +126,12 @@ TEST_CASE("keys of the own node come in its first round, without a detour") {
   for (key_move const& m : r.moves) {
     CHECK(m.local >= 0);
     CHECK(m.round == libra::detail::near_round(1));
+  }
+}
+
+TEST_CASE("keys of the own node come just before the wave that needs them") {
+  for (key_move const& m : routes({rows(0, 0, 1024), rows(3, 1024, tokens)}, 5, 4, {5, 2}).moves) {
+    CHECK(m.round == libra::detail::near_round(m.to == rank_id(0) ? 5 : 2));
   }
 }
 

@@ -96,10 +96,10 @@ TEST_CASE("a tile is cut where a wave ends, into like shares of work and rows, a
     }
     CHECK(rows.size() == 4);
     double const all_pairs = pairs[1] + pairs[2] + pairs[3] + pairs[4];
-    for (auto const& [w, tenths] : std::map<std::int32_t, std::int64_t>{{1, 2}, {2, 3}, {3, 3}, {4, 2}}) {
-      CHECK(rows[w] >= tenths * long_tokens / 10 - 256);
-      CHECK(rows[w] <= tenths * long_tokens / 10 + 256);
-      CHECK(pairs[w] == doctest::Approx(static_cast<double>(tenths) / 10 * all_pairs).epsilon(0.1));
+    for (auto const& [w, sixths] : std::map<std::int32_t, std::int64_t>{{1, 1}, {2, 2}, {3, 2}, {4, 1}}) {
+      CHECK(rows[w] >= sixths * long_tokens / 6 - 256);
+      CHECK(rows[w] <= sixths * long_tokens / 6 + 256);
+      CHECK(pairs[w] == doctest::Approx(static_cast<double>(sixths) / 6 * all_pairs).epsilon(0.1));
     }
     std::ranges::sort(all, {}, &row_range::begin);
     std::int64_t next = 0;
@@ -112,7 +112,7 @@ TEST_CASE("a tile is cut where a wave ends, into like shares of work and rows, a
 }
 
 TEST_CASE("what crosses to a rank with time left takes more waves than its work") {
-  // The waves are 2, 3, 4, 4, 4, 4, 3 and 2 parts of 26. Nine of 64 parts of the work end in the second; with two
+  // The waves are 1, 2, 3, 4, 4, 3, 2 and 1 parts of 20. Nine of 64 parts of the work end in the second; with two
   // fifths of the time that is left up to seven eighths, 0.43 in all, in the fourth.
   std::vector<tile> tiles = helpers_tiles();
   tiles[0].q_end = long_tokens * 3 / 8;
@@ -149,19 +149,44 @@ TEST_CASE("what needs nothing lies between the tiles that cross, so that their r
   for (tile_ref const& t : ranks[2].tiles) {
     (t.local() ? local : crossing)[t.wave] += t.what.q_end - t.what.q_begin;
   }
-  // A fifth of the time comes first and a tenth last; all waves between have some of either.
-  for (std::int32_t w = 3; w <= 7; ++w) {
+  // Three quarters of it come first, an eighth of the time last; the waves between have some of either.
+  for (std::int32_t w = 5; w <= 6; ++w) {
     CAPTURE(w);
     CHECK(crossing[w] > 0);
     CHECK(local[w] > 0);
   }
-  CHECK(local[0] > 0);
+  CHECK(local[0] == 16 * 2 * 512 * 3 / 4);
   CHECK(local[libra::detail::wave_numbers{8}.first_late()] > 0);
   std::int64_t rows = 0;
   for (auto const& [w, n] : local) {
     rows += n;
   }
   CHECK(rows == 16 * 2 * 512);
+}
+
+TEST_CASE("backward, what needs nothing comes first or last, never between") {
+  pool_batch batch = long_document();
+  std::vector<tile> tiles{{segment_id(0), rank_id(2), 0, 2, 0, long_tokens / 8}};
+  for (std::int32_t d = 0; d < 16; ++d) {
+    batch.segments.push_back({{libra::document_id(1 + static_cast<std::size_t>(d)), 0, 512},
+                              libra::sequence_id(1),
+                              libra::slot_id(1),
+                              std::int64_t{512} * d});
+    tiles.push_back({segment_id(batch.segments.size() - 1), rank_id(2), 0, 2, 0, 512});
+  }
+  auto const ranks = cut(batch, tiles, 8, pass::backward, 2);
+  libra::detail::wave_numbers const waves{8};
+  std::map<std::int32_t, std::int64_t> local;
+  for (tile_ref const& t : ranks[2].tiles) {
+    if (t.local()) {
+      CHECK((t.wave == 0 || t.wave >= waves.first_late()));
+      local[t.wave] += t.what.q_end - t.what.q_begin;
+    }
+  }
+  CHECK(local[0] > 0);
+  CHECK(local[0] <= 16 * 512 / 2);
+  CHECK(local[waves.first_late()] > 0);
+  CHECK(local[waves.second_late()] > 0);
 }
 
 TEST_CASE("heads begin at different rows, so that a wave's rows come from many homes") {

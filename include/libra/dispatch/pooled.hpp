@@ -1,5 +1,6 @@
 #pragma once
 
+#include <libra/core/indices_by.hpp>
 #include <libra/dispatch/concept.hpp>
 #include <libra/dispatch/node_balance.hpp>
 #include <libra/dispatch/pouring.hpp>
@@ -8,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace libra {
@@ -70,8 +71,20 @@ struct pooled {
       // Where other nodes take longer, nothing is gained by moving work between the ranks of this one.
       node.run(tiles, longest * 7 / 8);
     }
-    std::ranges::sort(tiles, {}, [](tile const& t) { return std::tuple(t.rank, t.segment, t.head_begin, t.q_begin); });
+    sort(tiles, batch);
     return tiles;
+  }
+
+  /// By rank, segment, head and row. Complexity: linear, and n log n in the tiles of a rank and segment.
+  static void sort(std::vector<tile>& tiles, pool_batch const& batch) {
+    sort_by_group(tiles, batch.segments.size(), [](tile const& t) { return t.segment.index(); });
+    sort_by_group(tiles, static_cast<std::size_t>(batch.ranks()), [](tile const& t) { return t.rank.index(); });
+    for (auto first = tiles.begin(); first != tiles.end();) {
+      auto const last = std::find_if(
+          first, tiles.end(), [&](tile const& t) { return t.rank != first->rank || t.segment != first->segment; });
+      std::ranges::sort(first, last, {}, [](tile const& t) { return std::pair(t.head_begin, t.q_begin); });
+      first = last;
+    }
   }
 };
 static_assert(dispatcher<pooled> && export_limiting<pooled>);

@@ -133,30 +133,28 @@ class pouring {
     for (std::int32_t r = first; r < last; ++r) {
       fastest_ = std::max(fastest_, batch_.speed_of(rank_id(r)));
     }
-    items_.reserve(shares.size());
+    std::vector<own_share> own;
+    own.reserve(shares.size());
     for (share const& s : shares) {
       rank_span const home = home_ranks(s);
       bool const spans = !spans_nodes.empty() && spans_nodes[s.segment.index()];
-      bool const foreign = spans || home.first >= home.last;
-      item next{s, 0};
-      std::int32_t heads = 0;
-      for (std::int32_t h = s.head_begin; h < s.head_end; h += work.unit_heads) {
-        next.what.head_begin = h;
-        next.what.head_end = std::min(h + work.unit_heads, s.head_end);
-        if (std::exchange(heads, next.what.head_end - h) != heads) {
-          next.work = work.work_of(next.what);
-        }
-        total_ += next.work;
-        foreign_total_ += foreign ? next.work : 0;
-        (foreign ? foreign_ : items_).push_back(next);
+      if (spans || home.first >= home.last) {
+        foreign_total_ += add_items(s, home, foreign_);
+      } else {
+        own.push_back({batch_.length(s.segment), &s, home});
       }
+    }
+    total_ = foreign_total_;
+    // Short segments first, so that the long ones are what is left to move: they are most work for their bytes.
+    std::ranges::stable_sort(own, {}, &own_share::length);
+    items_.reserve(own.size() * static_cast<std::size_t>(batch_.shape.kv_heads));
+    for (own_share const& s : own) {
+      total_ += add_items(*s.what, s.home, items_);
     }
     std::ranges::stable_sort(foreign_, {}, [&](item const& i) {
       bool const spans = !spans_nodes.empty() && spans_nodes[i.what.segment.index()];
       return std::tuple(!spans, spans ? i.what.segment : segment_id(), spans ? i.what.head_begin : 0);
     });
-    // Short segments first, so that the long ones are what is left to move: they are most work for their bytes.
-    std::ranges::stable_sort(items_, {}, [&](item const& i) { return batch_.length(i.what.segment); });
   }
 
   /// What the node takes when all of its ranks take as long: work of a rank at speed 1.
@@ -206,9 +204,12 @@ class pouring {
     }
     raise(filled, level);
     left_.swap(homeless);
+    for (item& i : left_) {
+      i.home = home_ranks(i.what);  // some of its rows have found a place
+    }
     left_.insert(left_.end(), items_.begin(), items_.end());
-    pour_into([&](share const& s) { return home_ranks(s); });
-    pour_into([&](share const& s) { return group_ranks(s); });
+    pour_into([](item const& i) { return i.home; });
+    pour_into([&](item const& i) { return group_ranks(i.what); });
     pour_surplus();
     int128 left = 0;
     for (item const& i : left_) {
@@ -217,11 +218,39 @@ class pouring {
     return left;
   }
 
+  struct rank_span {
+    std::int32_t first{};
+    std::int32_t last{};
+  };
+  /// A share with its home in this node.
+  struct own_share {
+    std::int64_t length{};  ///< of the segment
+    share const* what{};
+    rank_span home;
+  };
   /// A share of so many heads that a rank takes it whole or cuts its rows.
   struct item {
     share what;
     std::int64_t work{};
+    rank_span home;  ///< of the share that it was cut from, in this node
   };
+
+  /// Cuts a share's heads into items; returns their work.
+  int128 add_items(share const& s, rank_span home, std::vector<item>& items) const {
+    int128 sum = 0;
+    item next{s, 0, home};
+    std::int32_t heads = 0;
+    for (std::int32_t h = s.head_begin; h < s.head_end; h += work_.unit_heads) {
+      next.what.head_begin = h;
+      next.what.head_end = std::min(h + work_.unit_heads, s.head_end);
+      if (std::exchange(heads, next.what.head_end - h) != heads) {
+        next.work = work_.work_of(next.what);
+      }
+      sum += next.work;
+      items.push_back(next);
+    }
+    return sum;
+  }
 
   /// The end of the lot of foreign items that begins at `first`: a key/value head, or several if they are little work.
   /// Adds its work to `poured`.
@@ -247,10 +276,6 @@ class pouring {
     return to;
   }
 
-  struct rank_span {
-    std::int32_t first{};
-    std::int32_t last{};
-  };
   [[nodiscard]] rank_span inside(std::int32_t first, std::int32_t last) const {
     return {std::max(first, first_), std::min(last, last_)};
   }
@@ -277,7 +302,7 @@ class pouring {
   void pour_into(Candidates candidates) {
     std::size_t kept = 0;
     for (item i : left_) {
-      rank_span const ranks = candidates(i.what);
+      rank_span const ranks = candidates(i);
       bool finished = false;
       for (std::int32_t r = ranks.first; r < ranks.last && !finished; ++r) {
         finished = take(i, rank_id(r));

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace libra {
 
@@ -46,11 +47,12 @@ inline void add_to(hasher& h, topology const& t) noexcept {
       .add(t.network_latency_ps);
 }
 inline void add_to(hasher& h, element_bytes const& w) noexcept { h.add(w.activation).add(w.statistic).add(w.partial); }
-inline void add_to(hasher& h, segment const& s) noexcept { h.add(s.document.value).add(s.offset).add(s.length); }
-inline void add_to(hasher& h, row_range const& r) noexcept { h.add(r.begin).add(r.end); }
-inline void add_to(hasher& h, region const& r) noexcept {
-  h.add(static_cast<std::uint8_t>(r.what)).add(r.segment.value).add(r.head_begin).add(r.head_end);
-  add_to(h, r.tokens);
+inline void add_to(hasher& h, segment const& s) noexcept { h.add(s.document.value, s.offset, s.length); }
+/// A region and what belongs to it.
+template <class... Integers>
+void add_to(hasher& h, region const& r, Integers... more) noexcept {
+  h.add(static_cast<std::uint8_t>(r.what), r.segment.value, r.head_begin, r.head_end, r.tokens.begin, r.tokens.end,
+        more...);
 }
 
 [[nodiscard]] inline digest digest_of(packing const& p) noexcept {
@@ -88,7 +90,7 @@ inline void add_to(hasher& h, region const& r) noexcept {
       .add(b.segments.size());
   for (placed_segment const& s : b.segments) {
     add_to(h, s.what);
-    h.add(s.sequence.value).add(s.slot.value).add(s.position);
+    h.add(s.sequence.value, s.slot.value, s.position);
   }
   if (!b.speeds_permille.empty()) {
     add_to(h, b.speeds_permille);
@@ -103,69 +105,52 @@ inline void add_to(hasher& h, region const& r) noexcept {
   hasher h;
   h.add(tiles.size());
   for (tile const& t : tiles) {
-    h.add(t.segment.value).add(t.rank.value).add(t.head_begin).add(t.head_end).add(t.q_begin).add(t.q_end);
+    h.add(t.segment.value, t.rank.value, t.head_begin, t.head_end, t.q_begin, t.q_end);
   }
   return h.finish();
 }
 
+inline void add_to(hasher& h, op const& o) noexcept {
+  static_assert(queue_count == 4);
+  h.add(static_cast<std::uint8_t>(o.kind), static_cast<std::uint8_t>(o.on), o.round, o.after[0], o.after[1], o.after[2],
+        o.after[3], o.items.begin, o.items.end, o.receives.begin, o.receives.end);
+}
+inline void add_to(hasher& h, transfer const& t) noexcept { add_to(h, t.what, t.peer.value, t.at.code()); }
+inline void add_to(hasher& h, tile_task const& t) noexcept {
+  h.add(t.segment.value, t.head_begin, t.head_end, t.rows.begin, t.rows.end, t.keys.begin, t.keys.end,
+        static_cast<std::uint8_t>(t.part));
+  for (std::size_t x = 0; x < tensor_count; ++x) {
+    if (t.at[x] != location::nowhere()) {  // no tile has all of them
+      h.add(x, t.at[x].code());
+    }
+  }
+}
+inline void add_to(hasher& h, region_task const& t) noexcept { add_to(h, t.what, t.at.code()); }
+inline void add_to(hasher& h, dot_task const& t) noexcept { add_to(h, t.what, t.at.code(), t.d_o.code(), t.o.code()); }
+inline void add_to(hasher& h, reduce_task const& t) noexcept { add_to(h, t.what, t.into.code(), t.first, t.last); }
+/// A list, and how long it is.
+template <class T>
+void add_all_to(hasher& h, std::vector<T> const& list) noexcept {
+  h.add(list.size());
+  for (T const& each : list) {
+    add_to(h, each);
+  }
+}
+
 inline void add_to(hasher& h, program const& p) noexcept {
-  h.add(p.workspace_bytes).add(p.ops.size());
-  for (op const& o : p.ops) {
-    h.add(static_cast<std::uint8_t>(o.kind)).add(static_cast<std::uint8_t>(o.on)).add(o.round);
-    for (std::int32_t const after : o.after) {
-      h.add(after);
-    }
-    h.add(o.items.begin).add(o.items.end).add(o.receives.begin).add(o.receives.end);
-  }
-  for (auto const* transfers : {&p.sends, &p.receives}) {
-    h.add(transfers->size());
-    for (transfer const& t : *transfers) {
-      add_to(h, t.what);
-      h.add(t.peer.value).add(t.at.code());
-    }
-  }
-  h.add(p.tiles.size());
-  for (tile_task const& t : p.tiles) {
-    h.add(t.segment.value).add(t.head_begin).add(t.head_end);
-    add_to(h, t.rows);
-    add_to(h, t.keys);
-    h.add(static_cast<std::uint8_t>(t.part));
-    for (std::size_t x = 0; x < tensor_count; ++x) {
-      if (!is_part(static_cast<tensor>(x))) {
-        h.add(t.at[x].code());
-      } else if (t.at[x] != location::nowhere()) {  // no tile has all of them
-        h.add(static_cast<std::uint8_t>(x)).add(t.at[x].code());
-      }
-    }
-  }
-  h.add(p.clears.size());
-  for (region_task const& t : p.clears) {
-    add_to(h, t.what);
-    h.add(t.at.code());
-  }
-  h.add(p.dots.size());
-  for (dot_task const& t : p.dots) {
-    add_to(h, t.what);
-    h.add(t.at.code());
-    if (t.d_o != t.at || t.o != t.at) {  // only where rings keep their outputs
-      h.add(t.d_o.code()).add(t.o.code());
-    }
-  }
-  h.add(p.reduces.size());
-  for (reduce_task const& t : p.reduces) {
-    add_to(h, t.what);
-    h.add(t.into.code()).add(t.first).add(t.last);
-  }
+  h.add(p.workspace_bytes, p.kept_bytes);
+  add_all_to(h, p.ops);
+  add_all_to(h, p.sends);
+  add_all_to(h, p.receives);
+  add_all_to(h, p.tiles);
+  add_all_to(h, p.clears);
+  add_all_to(h, p.dots);
+  add_all_to(h, p.reduces);
+  h.add(p.partials.size());
   for (location const at : p.partials) {
     h.add(at.code());
   }
-  if (!p.kept.empty()) {
-    h.add(p.kept_bytes).add(p.kept.size());
-    for (region_task const& t : p.kept) {
-      add_to(h, t.what);
-      h.add(t.at.code());
-    }
-  }
+  add_all_to(h, p.kept);
 }
 
 [[nodiscard]] inline digest digest_of(pool_program const& p) noexcept {

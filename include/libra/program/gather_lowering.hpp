@@ -1,5 +1,6 @@
 #pragma once
 
+#include <libra/core/indices_by.hpp>
 #include <libra/program/gradient_entries.hpp>
 #include <libra/program/gradients.hpp>
 #include <libra/program/home_tasks.hpp>
@@ -216,24 +217,21 @@ class gather_lowering {
 
   void emit_node_sums(round_writer const& rounds) {
     for (std::size_t r = 0; r < pool_.ranks.size(); ++r) {
-      std::vector<std::size_t> const& ops = pool_.ranks[r].steps.sum;
-      for (std::size_t round = 0; round < ops.size(); ++round) {
-        if (ops[round] != none) {
-          emit_sums(rounds, r, static_cast<std::int32_t>(round), ops[round]);
+      rank_build& rank = pool_.ranks[r];
+      std::vector<std::size_t> const& sums = sums_of_[r];
+      auto const by_round = indices_by(sums.size(), rank.steps.sum.size(), [&](std::size_t i) {
+        return static_cast<std::size_t>(pool_.gradients.sums[sums[i]].round);
+      });
+      for (std::size_t round = 0; round < by_round.size(); ++round) {
+        if (std::size_t const op = rank.steps.sum[round]; op != none) {
+          auto const begin = static_cast<std::uint32_t>(rank.out.reduces.size());
+          for (std::uint32_t const i : by_round[round]) {
+            add_up(rounds, pool_.gradients.sums[sums[i]], rank.out);
+          }
+          rank.steps.ops[op].items = {begin, static_cast<std::uint32_t>(rank.out.reduces.size())};
         }
       }
     }
-  }
-
-  void emit_sums(round_writer const& rounds, std::size_t r, std::int32_t round, std::size_t op) {
-    program& out = pool_.ranks[r].out;
-    auto const begin = static_cast<std::uint32_t>(out.reduces.size());
-    for (std::size_t const i : sums_of_[r]) {
-      if (pool_.gradients.sums[i].round == round) {
-        add_up(rounds, pool_.gradients.sums[i], out);
-      }
-    }
-    pool_.ranks[r].steps.ops[op].items = {begin, static_cast<std::uint32_t>(out.reduces.size())};
   }
 
   void add_up(round_writer const& rounds, node_sum const& s, program& out) const {
@@ -251,15 +249,15 @@ class gather_lowering {
   }
 
   void emit_tiles(rank_build& rank) {
-    for (std::int32_t w = 0; w < wave_numbers{pool_.waves}.count(); ++w) {
-      std::size_t const at = rank.steps.attend[static_cast<std::size_t>(w)];
-      auto const begin = static_cast<std::uint32_t>(rank.out.tiles.size());
-      for (std::size_t i = 0; i < rank.work.tiles.size() && at != none; ++i) {
-        if (rank.work.tiles[i].wave == w) {
+    auto const by_wave = indices_by(rank.work.tiles.size(), rank.steps.attend.size(),
+                                    [&](std::size_t i) { return static_cast<std::size_t>(rank.work.tiles[i].wave); });
+    rank.out.tiles.reserve(rank.work.tiles.size());
+    for (std::size_t wave = 0; wave < by_wave.size(); ++wave) {
+      if (std::size_t const at = rank.steps.attend[wave]; at != none) {
+        auto const begin = static_cast<std::uint32_t>(rank.out.tiles.size());
+        for (std::uint32_t const i : by_wave[wave]) {
           rank.out.tiles.push_back(task_of(rank, i));
         }
-      }
-      if (at != none) {
         rank.steps.ops[at].items = {begin, static_cast<std::uint32_t>(rank.out.tiles.size())};
       }
     }
@@ -276,12 +274,13 @@ class gather_lowering {
     location const keys_at = t.panel == none || (pool_.backward() && t.gradient == none)
                                  ? home_location(pool_.batch, t.what.segment, t.keys.begin)
                                  : location{};
-    auto const put_rows = [&](tensor x) {
-      std::size_t const b = rank.blocks[i][static_cast<std::size_t>(x)];
-      task.put(x, b == none ? rows_at : pool_.in_block(rank, x, b, 0));
+    auto const put_rows = [&](std::span<tensor const> tensors, std::size_t first) {
+      for (std::size_t n = 0; n < tensors.size(); ++n) {
+        task.put(tensors[n], first == none ? rows_at : pool_.in_block(rank, tensors[n], first + n, 0));
+      }
     };
-    std::ranges::for_each(row_inputs(pool_.direction), put_rows);
-    std::ranges::for_each(row_outputs(pool_.direction), put_rows);
+    put_rows(row_inputs(pool_.direction), rank.blocks[i].inputs);
+    put_rows(row_outputs(pool_.direction), rank.blocks[i].outputs);
     auto const put_keys = [&](tensor x, panel const* p, std::size_t which) {
       task.put(x, p == nullptr ? keys_at : pool_.in_block(rank, x, p->blocks[which], t.keys.begin - p->keys.begin));
     };

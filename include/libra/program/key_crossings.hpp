@@ -205,9 +205,9 @@ class key_crossings {
                 .from = c.home,
                 .to = by,
                 .local = c.local + tokens.begin - c.tokens.begin};
-    aim(in, c, wave);
+    aim(in, c);
     moves_.add(in);
-    pass_inside(in, c, wave);
+    pass_inside(in, c);
     for (key_crossing const& other : std::span(others_).subspan(e.first_other, e.last_other - e.first_other)) {
       rank_id const there =
           other.receivers() == 1 && tokens.size() < key_block ? receivers_[other.first].rank : twin_of(by, other.node);
@@ -218,9 +218,9 @@ class key_crossings {
       across.local = -1;
       across.source = in.target;
       across.source_transit = in.target_transit;
-      aim(across, other, wave);
+      aim(across, other);
       moves_.add(across);
-      pass_inside(across, other, wave);
+      pass_inside(across, other);
     }
   }
 
@@ -231,24 +231,24 @@ class key_crossings {
   }
 
   /// Where a move puts its keys: into the panel of a rank that needs them, or into a block to be passed on from.
-  void aim(key_move& m, key_crossing const& c, std::int32_t wave) {
+  void aim(key_move& m, key_crossing const& c) {
     std::span const receivers = std::span(receivers_).subspan(c.first, c.receivers());
     auto const own = std::ranges::find(receivers, m.to, &key_receiver::rank);
     m.target_transit = own == receivers.end();
     if (m.target_transit) {
-      m.target = moves_.add_transit(m.to, m.tokens, m.round, passing_round(wave));
+      m.target = moves_.add_transit(m.to, m.tokens, m.round, m.round + 1);
     } else {
       m.target = own->panel;
       m.wave = own->until;
     }
   }
 
-  /// Passes on what `m` brought to a node to its other ranks that need it.
-  void pass_inside(key_move const& m, key_crossing const& c, std::int32_t wave) {
+  /// Passes on what `m` brought to a node to its other ranks that need it, in the next round.
+  void pass_inside(key_move const& m, key_crossing const& c) {
     for (auto const& [rank, panel, until] : std::span(receivers_).subspan(c.first, c.receivers())) {
       if (rank != m.to) {
         moves_.add({.wave = until,
-                    .round = passing_round(wave),
+                    .round = m.round + 1,
                     .segment = m.segment,
                     .kv_head = m.kv_head,
                     .tokens = m.tokens,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <libra/core/ids.hpp>
+#include <libra/core/indices_by.hpp>
 #include <libra/model/mask.hpp>
 #include <libra/program/panels.hpp>
 
@@ -44,6 +45,16 @@ struct key_routes {
   std::vector<transit> transits;
 };
 
+/// Sorts moves by round, stable. Complexity: linear in moves and rounds.
+inline void sort_by_round(std::vector<key_move>& moves) {
+  std::int32_t last = 0;
+  for (key_move const& m : moves) {
+    last = std::max(last, m.round);
+  }
+  sort_by_group(moves, static_cast<std::size_t>(last) + 1,
+                [](key_move const& m) { return static_cast<std::size_t>(m.round); });
+}
+
 /// Lists moves, and tells the panels that they use when.
 class key_move_list {
  public:
@@ -67,7 +78,7 @@ class key_move_list {
   }
   /// Everything that was added, by round.
   [[nodiscard]] key_routes take() {
-    std::ranges::stable_sort(routes_.moves, {}, &key_move::round);
+    sort_by_round(routes_.moves);
     return std::move(routes_);
   }
 

@@ -18,8 +18,8 @@ namespace libra::detail {
 
 /// Plans the way of every input panel's rows, wave by wave.
 ///
-/// What a rank of the node has already comes from there, what lies in the node from home, and everything else across
-/// the network (`key_crossings`).
+/// What a rank of the node has already comes from there, what lies in the node from home just before it is needed, and
+/// everything else across the network, earlier (`key_crossings`).
 class key_router {
  public:
   /// `least_tokens`: as `key_crossings`.
@@ -154,7 +154,7 @@ class key_router {
       if (holder != none) {
         from_neighbour(wave, any, held_[holder], keys, std::span(receivers_).subspan(first));
       } else {
-        from_home(wave, node, any, keys, first);
+        from_home(node, any, keys, first);
       }
     }
     for (need const& n : needs) {
@@ -178,7 +178,7 @@ class key_router {
     }
   }
 
-  void from_home(std::int32_t wave, std::int32_t node, need const& n, row_range keys, std::size_t first) {
+  void from_home(std::int32_t node, need const& n, row_range keys, std::size_t first) {
     std::size_t const last = receivers_.size();
     batch_.for_each_home(n.segment, keys, [&](rank_id home, row_range tokens, std::int64_t local) {
       if (nodes_.of(home) != node) {
@@ -187,7 +187,7 @@ class key_router {
       }
       for (std::size_t i = first; i < last; ++i) {
         moves_.add({.wave = receivers_[i].until,
-                    .round = near_round(wave),
+                    .round = near_round(receivers_[i].until),
                     .segment = n.segment,
                     .kv_head = n.kv_head,
                     .tokens = tokens,

@@ -23,16 +23,16 @@ class memory_plan {
   /// Adds a block and returns its number. Pre: `first` and `last` index the ops given to `place`, `first <= last`; so
   /// does `also_last`, the last user on another queue, where there are two.
   std::size_t add(std::int64_t bytes, std::size_t first, std::size_t last, std::size_t also_last) {
-    if (first >= begun_by_.size()) {
-      begun_by_.resize(first + 1);
+    if (first >= newest_.size()) {
+      newest_.resize(first + 1, no_run);
     }
-    std::vector<std::size_t>& alike = begun_by_[first];
-    auto const found = std::ranges::find_if(
-        alike, [&](std::size_t r) { return runs_[r].last == last && runs_[r].also_last == also_last; });
-    std::size_t const number = found != alike.end() ? *found : runs_.size();
-    if (found == alike.end()) {
-      alike.push_back(number);
-      runs_.push_back({first, last, also_last, 0, 0});
+    std::size_t number = newest_[first];
+    while (number != no_run && (runs_[number].last != last || runs_[number].also_last != also_last)) {
+      number = runs_[number].older;
+    }
+    if (number == no_run) {
+      number = runs_.size();
+      runs_.push_back({first, last, also_last, std::exchange(newest_[first], number), 0, 0});
     }
     run_of_blocks& run = runs_[number];
     blocks_.push_back({number, run.bytes});
@@ -47,63 +47,71 @@ class memory_plan {
 
   /// Adds a block that lies at `offset` in what is reserved, and returns its number.
   std::size_t fix(std::int64_t offset) {
-    blocks_.push_back({fixed, offset});
+    blocks_.push_back({no_run, offset});
     return blocks_.size() - 1;
   }
 
   /// Gives every block its offset.
   void place(op_order const& order) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> taken;
-    for (std::size_t r = 0; r < runs_.size(); ++r) {
-      taken.clear();
-      for (std::size_t other = 0; other < r; ++other) {
-        bool const apart = ends_before(order, runs_[other], runs_[r]) || ends_before(order, runs_[r], runs_[other]);
-        if (!apart) {
-          taken.emplace_back(runs_[other].offset, runs_[other].offset + runs_[other].bytes);
+    std::vector<placed_run> placed;  // by offset
+    placed.reserve(runs_.size());
+    for (run_of_blocks& run : runs_) {
+      placed_run next{reserved_, run.bytes, order.finished_before(run.first), order.through(run.last)};
+      op_order::counts const also = order.through(run.also_last);
+      for (std::size_t q = 0; q < queue_count; ++q) {
+        next.over_after[q] = std::max(next.over_after[q], also[q]);
+      }
+      for (auto other = placed.begin(); other != placed.end() && other->begin < next.begin + run.bytes; ++other) {
+        if (!over_before(*other, next) && !over_before(next, *other)) {
+          next.begin = std::max(next.begin, other->end);
         }
       }
-      std::ranges::sort(taken);
-      std::int64_t at = reserved_;
-      for (auto const& [begin, end] : taken) {
-        if (at + runs_[r].bytes <= begin) {
-          break;
-        }
-        at = std::max(at, end);
-      }
-      runs_[r].offset = at;
-      bytes_ = std::max(bytes_, at + runs_[r].bytes);
+      next.end = next.begin + run.bytes;
+      placed.insert(std::ranges::upper_bound(placed, next.begin, {}, &placed_run::begin), next);
+      run.offset = next.begin;
+      bytes_ = std::max(bytes_, next.end);
     }
   }
 
   /// Byte offset of a block. Pre: placed.
   [[nodiscard]] std::int64_t offset(std::size_t number) const noexcept {
     block const& b = blocks_[number];
-    return b.run == fixed ? b.offset : runs_[b.run].offset + b.offset;
+    return b.run == no_run ? b.offset : runs_[b.run].offset + b.offset;
   }
   /// Size of the workspace. Pre: placed.
   [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
 
  private:
-  /// The run of blocks that are not placed.
-  static constexpr std::size_t fixed = static_cast<std::size_t>(-1);
+  static constexpr std::size_t no_run = static_cast<std::size_t>(-1);
 
   struct run_of_blocks {
     std::size_t first{};
     std::size_t last{};
     std::size_t also_last{};
+    std::size_t older{};  ///< the run that the same op began before
     std::int64_t bytes{};
     std::int64_t offset{};
   };
-  [[nodiscard]] static bool ends_before(op_order const& order, run_of_blocks const& a, run_of_blocks const& b) {
-    return order.before(a.last, b.first) && order.before(a.also_last, b.first);
+  struct placed_run {
+    std::int64_t begin{};
+    std::int64_t end{};
+    op_order::counts over_at_start{};  ///< what has finished when its first op starts
+    op_order::counts over_after{};     ///< what has finished when nothing uses it any more
+  };
+  [[nodiscard]] static bool over_before(placed_run const& a, placed_run const& b) noexcept {
+    bool over = true;
+    for (std::size_t q = 0; q < queue_count; ++q) {
+      over &= a.over_after[q] <= b.over_at_start[q];
+    }
+    return over;
   }
   struct block {
-    std::size_t run{};
+    std::size_t run{};  ///< or `no_run` when it lies in what is reserved
     std::int64_t offset{};
   };
   std::vector<run_of_blocks> runs_;
-  /// Shape: `[ops]`. The runs that an op begins.
-  std::vector<std::vector<std::size_t>> begun_by_;
+  /// Shape: `[ops]`. The newest run that an op begins.
+  std::vector<std::size_t> newest_;
   std::vector<block> blocks_;
   std::int64_t reserved_{};
   std::int64_t bytes_{};

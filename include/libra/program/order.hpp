@@ -17,12 +17,17 @@ namespace libra {
 /// Complexity: linear in the ops. Pre: each op's `after` names earlier ops only (the verifier checks it).
 class op_order {
  public:
+  /// How many ops of each queue.
+  using counts = std::array<std::int32_t, queue_count>;
+
   op_order() = default;
   explicit op_order(std::span<op const> ops) {
     std::array<std::vector<std::size_t>, queue_count> in_queue;
+    position_.reserve(ops.size());
+    finished_.reserve(ops.size());
     for (std::size_t i = 0; i < ops.size(); ++i) {
       auto const own = static_cast<std::size_t>(ops[i].on);
-      std::array<std::int32_t, queue_count> finished{};
+      counts finished{};
       auto const include = [&](std::size_t queue, std::size_t count) {
         if (count == 0) {
           return;
@@ -46,6 +51,14 @@ class op_order {
   [[nodiscard]] bool before(std::size_t a, std::size_t b) const noexcept {
     return finished_[b][position_[a].queue] > position_[a].index;
   }
+  /// What has certainly finished before an op starts.
+  [[nodiscard]] counts const& finished_before(std::size_t o) const noexcept { return finished_[o]; }
+  /// What has finished once an op has: its queue up to it, and nothing else is said.
+  [[nodiscard]] counts through(std::size_t o) const noexcept {
+    counts c{};
+    c[position_[o].queue] = position_[o].index + 1;
+    return c;
+  }
 
  private:
   struct place {
@@ -53,7 +66,7 @@ class op_order {
     std::int32_t index{};
   };
   std::vector<place> position_;
-  std::vector<std::array<std::int32_t, queue_count>> finished_;
+  std::vector<counts> finished_;
 };
 
 }  // namespace libra

@@ -10,7 +10,6 @@
 #include <libra/program/row_routes.hpp>
 #include <libra/program/skeleton.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,23 +18,25 @@
 
 namespace libra::detail {
 
+/// The blocks of a tile's own rows: those of `row_inputs`, and those of `row_outputs`, follow one another; none for
+/// rows that are used at home.
+struct row_blocks {
+  std::size_t inputs{none};
+  std::size_t outputs{none};
+};
+
 /// One rank's program while it is built.
 struct rank_build {
   rank_build(rank_tiles&& tiles, skeleton::needs const& needs, op_kind attend_kind)
       : work(std::move(tiles)),
         steps(needs, attend_kind),
-        blocks(work.tiles.size()) {
-    for (auto& b : blocks) {
-      b.fill(none);
-    }
-  }
+        blocks(work.tiles.size()) {}
 
   rank_tiles work;
   skeleton steps;
   memory_plan memory;
   program out;
-  /// Shape: `[tiles]`. The blocks of a tile's own rows; none for rows that are used at home.
-  std::vector<std::array<std::size_t, tensor_count>> blocks;
+  std::vector<row_blocks> blocks;  ///< shape: `[tiles]`
 };
 
 /// One pass of a pool while it is lowered.
@@ -57,6 +58,10 @@ struct pool_build {
   [[nodiscard]] bool keeps() const noexcept { return !kept.empty(); }
   /// The tensors whose rows the pass brings to tiles.
   [[nodiscard]] std::span<tensor const> fetched() const noexcept { return fetched_rows(direction, keeps()); }
+  /// The number of a tile's block of the i-th of them.
+  [[nodiscard]] std::size_t fetched_block(row_blocks const& b, std::size_t i) const noexcept {
+    return b.inputs + row_inputs(direction).size() - fetched().size() + i;
+  }
   [[nodiscard]] std::int64_t row_bytes(tensor t) const noexcept { return head_row_bytes(t, batch.shape, width); }
 
   /// Where row `rows` of a block of tensor `t` begins.

@@ -5,7 +5,7 @@
 #include <libra/program/memory_plan.hpp>
 #include <libra/program/op_list.hpp>
 #include <libra/program/rings.hpp>
-#include <libra/program/round.hpp>
+#include <libra/program/round_list.hpp>
 
 #include <algorithm>
 #include <array>
@@ -245,7 +245,7 @@ class ring_build {
   }
 
   /// Brings a member's own rows and keys from their homes.
-  void gather_rows(round& moved, ring_rank const& rank, ring const& g, seat const& s) const {
+  void gather_rows(round_list& moved, ring_rank const& rank, ring const& g, seat const& s) const {
     ring::member const& own = g.members[s.member];
     for (std::size_t i = 0; i < own.rows.size() && !own.rows_home; ++i) {
       for (tensor const x : fetched_rows(direction, keeps)) {
@@ -262,7 +262,7 @@ class ring_build {
     }
   }
   /// Takes the results of a member's rows home.
-  void return_rows(round& moved, ring_rank const& rank, ring const& g, seat const& s) const {
+  void return_rows(round_list& moved, ring_rank const& rank, ring const& g, seat const& s) const {
     ring::member const& own = g.members[s.member];
     for (std::size_t i = 0; i < own.rows.size() && !own.rows_home; ++i) {
       for (tensor const x : row_outputs(direction)) {
@@ -299,7 +299,7 @@ class ring_build {
     }
   }
 
-  void move_rows(round& moved, ring_rank const& rank, region const& what, location block, bool from_home) const {
+  void move_rows(round_list& moved, ring_rank const& rank, region const& what, location block, bool from_home) const {
     std::int64_t const bytes = what.heads() * row_bytes(what.what);
     batch.for_each_home(what.segment, what.tokens, [&](rank_id home, row_range tokens, std::int64_t local) {
       region piece = what;

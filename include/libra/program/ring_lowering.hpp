@@ -5,7 +5,7 @@
 #include <libra/program/lowering_options.hpp>
 #include <libra/program/ring_build.hpp>
 #include <libra/program/rings.hpp>
-#include <libra/program/round.hpp>
+#include <libra/program/round_list.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -27,7 +27,7 @@ class ring_lowering {
   ring_lowering(pool_batch const& batch, std::span<tile const> tiles, pass direction, lowering_options const& options)
       : build_(batch, form_rings(batch, tiles), direction, options.width, options.keep_inputs),
         home_(list_home_tasks(batch, direction)),
-        moved_(build_.ranks.size()) {
+        moved_(programs_of(build_.ranks)) {
     if (backward()) {
       list_gradient_pieces();
     }
@@ -273,7 +273,7 @@ class ring_lowering {
     if (build_.ranks.front().fetch[j] == none) {
       return;
     }
-    round& moved = moved_;
+    round_list& moved = moved_;
     for (ring_rank& rank : build_.ranks) {
       build_.for_each_seat(rank, j, [&](ring const& g, seat const& s, ring::member const& origin) {
         if (j == 0) {
@@ -300,7 +300,7 @@ class ring_lowering {
     if (build_.ranks.front().deliver[j] == none) {
       return;
     }
-    round& moved = moved_;
+    round_list& moved = moved_;
     for (ring_rank& rank : build_.ranks) {
       build_.for_each_seat(rank, j, [&](ring const& g, seat const& s, ring::member const& origin) {
         if (backward() && j + 1 < g.members.size()) {
@@ -345,7 +345,7 @@ class ring_lowering {
                                (piece.tokens.begin - origin.rows[run].begin) * build_.row_bytes(tensor::dk_part));
   }
 
-  void return_gradients(round& moved, std::size_t j) const {
+  void return_gradients(round_list& moved, std::size_t j) const {
     for (std::size_t h = 0; h < gradients_.size(); ++h) {
       for (gradient_piece const& piece : gradients_[h]) {
         ring const& g = build_.rings[piece.panel];
@@ -373,16 +373,16 @@ class ring_lowering {
   }
 
   template <class Which>
-  void close(round& moved, Which which) {
+  void close(round_list& moved, Which which) {
     for (std::size_t r = 0; r < build_.ranks.size(); ++r) {
       ring_rank& rank = build_.ranks[r];
-      moved.close(r, rank.list.ops[which(rank)], rank.out);
+      moved.close(r, rank.list.ops[which(rank)]);
     }
   }
 
   ring_build build_;
   home_tasks home_;
-  round moved_;  ///< one for all rounds, to keep its capacity
+  round_list moved_;
   /// Shape: `[ranks]`, by home; empty in the forward pass.
   std::vector<std::vector<gradient_piece>> gradients_;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <libra/program/pool_build.hpp>
-#include <libra/program/round.hpp>
+#include <libra/program/round_list.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,9 +15,10 @@ namespace libra::detail {
 /// Writes the exchanges of a pass, round by round. Pre: memory is planned.
 class round_writer {
  public:
-  explicit round_writer(pool_build& pool) : pool_(pool), moved_(pool.ranks.size()) {}
+  explicit round_writer(pool_build& pool) : pool_(pool), moved_(programs_of(pool.ranks)) {}
 
   void operator()() {
+    moved_.reserve(usual_transfers());
     std::size_t next = 0;
     for (std::int32_t f = 0; f < fetch_rounds(pool_.waves); ++f) {
       if (has_round(&skeleton::fetch, f)) {
@@ -35,21 +36,39 @@ class round_writer {
  private:
   using rounds = std::vector<std::size_t> skeleton::*;
 
+  /// About how many transfers most ranks have at either end.
+  [[nodiscard]] std::size_t usual_transfers() const {
+    std::size_t rows = 0;
+    for (std::vector<row_move> const& moves : pool_.row_moves) {
+      rows += moves.size();
+    }
+    std::size_t sums = 0;
+    for (node_sum const& s : pool_.gradients.sums) {
+      sums += s.parts.size();
+    }
+    for (std::vector<gradient_piece> const& pieces : pool_.gradients.homes) {
+      sums += pieces.size();
+    }
+    std::size_t const all =
+        rows * (pool_.fetched().size() + row_outputs(pool_.direction).size()) + 2 * (pool_.keys.moves.size() + sums);
+    return all / std::max<std::size_t>(1, pool_.ranks.size()) * 9 / 8;
+  }
+
   [[nodiscard]] bool has_round(rounds which, std::int32_t number) const {
     return !pool_.ranks.empty() && (pool_.ranks.front().steps.*which)[static_cast<std::size_t>(number)] != none;
   }
 
-  void close(round& moved, rounds which, std::int32_t number) {
+  void close(round_list& moved, rounds which, std::int32_t number) {
     for (std::size_t r = 0; r < pool_.ranks.size(); ++r) {
       skeleton& steps = pool_.ranks[r].steps;
-      moved.close(r, steps.ops[(steps.*which)[static_cast<std::size_t>(number)]], pool_.ranks[r].out);
+      moved.close(r, steps.ops[(steps.*which)[static_cast<std::size_t>(number)]]);
     }
   }
 
   // --- inputs ------------------------------------------------------------------------------------------------------
 
   void fetch(std::int32_t f, std::size_t& next) {
-    round& moved = moved_;
+    round_list& moved = moved_;
     for (std::int32_t wave = std::max(1, f); wave <= std::min(wave_of_round(f), pool_.waves); ++wave) {
       if (f != near_round(wave) && f != network_round(wave)) {
         continue;
@@ -65,16 +84,19 @@ class round_writer {
   }
 
   /// Brings a tile's rows from their home: inside the node first, also to where they leave it.
-  void fetch_rows(round& moved, row_move const& m, bool inside) const {
+  void fetch_rows(round_list& moved, row_move const& m, bool inside) const {
     if (inside ? !m.near && !m.relayed_out() : m.near) {
       return;
     }
-    for (tensor const x : pool_.fetched()) {
-      bool const out = inside && !m.near;
-      bool const relayed = m.relayed_out() && !inside;
-      moved.move(region_of(m, x), relayed ? m.exit : m.home,
-                 relayed ? relay_block(m, m.exit, x) : location::home(m.local), out ? m.exit : m.rank,
-                 out ? relay_block(m, m.exit, x) : tile_block(m, x));
+    bool const out = inside && !m.near;
+    bool const relayed = m.relayed_out() && !inside;
+    std::span const fetched = pool_.fetched();
+    for (std::size_t i = 0; i < fetched.size(); ++i) {
+      tensor const x = fetched[i];
+      moved.move(
+          region_of(m, x), relayed ? m.exit : m.home,
+          relayed ? relay_block(m.exit, x, m.exit_blocks + i) : location::home(m.local), out ? m.exit : m.rank,
+          out ? relay_block(m.exit, x, m.exit_blocks + i) : tile_block(m, x, pool_.fetched_block(blocks_of(m), i)));
     }
   }
 
@@ -85,17 +107,18 @@ class round_writer {
   [[nodiscard]] tile const& tile_of(row_move const& m) const {
     return pool_.ranks[m.rank.index()].work.tiles[m.tile].what;
   }
-  [[nodiscard]] location tile_block(row_move const& m, tensor x) const {
-    rank_build const& rank = pool_.ranks[m.rank.index()];
-    tile const& t = tile_of(m);
-    return pool_.in_block(rank, x, rank.blocks[m.tile][static_cast<std::size_t>(x)], m.tokens.begin - t.q_begin,
-                          t.head_end - t.head_begin);
+  [[nodiscard]] row_blocks const& blocks_of(row_move const& m) const {
+    return pool_.ranks[m.rank.index()].blocks[m.tile];
   }
-  [[nodiscard]] location relay_block(row_move const& m, rank_id by, tensor x) const {
-    return pool_.in_block(pool_.ranks[by.index()], x, m.blocks[static_cast<std::size_t>(x)], 0);
+  [[nodiscard]] location tile_block(row_move const& m, tensor x, std::size_t block) const {
+    tile const& t = tile_of(m);
+    return pool_.in_block(pool_.ranks[m.rank.index()], x, block, m.tokens.begin - t.q_begin, t.head_end - t.head_begin);
+  }
+  [[nodiscard]] location relay_block(rank_id by, tensor x, std::size_t block) const {
+    return pool_.in_block(pool_.ranks[by.index()], x, block, 0);
   }
 
-  void move_keys(round& moved, key_move const& m) const {
+  void move_keys(round_list& moved, key_move const& m) const {
     for (std::size_t i = 0; i < 2; ++i) {
       moved.move({key_inputs[i], m.segment, m.kv_head, m.kv_head + 1, m.tokens}, m.from,
                  m.local >= 0 ? location::home(m.local) : key_block_of(m.from, m.source, m.source_transit, i, m.tokens),
@@ -118,12 +141,12 @@ class round_writer {
   // --- results -----------------------------------------------------------------------------------------------------
 
   void deliver(std::int32_t d) {
-    round& moved = moved_;
+    round_list& moved = moved_;
     for (row_move const& m : pool_.row_moves[static_cast<std::size_t>(d - 1)]) {
-      if (m.relayed_back()) {
-        for (tensor const x : row_outputs(pool_.direction)) {
-          moved.move(region_of(m, x), m.entry, relay_block(m, m.entry, x), m.home, location::home(m.local));
-        }
+      std::span const outputs = row_outputs(pool_.direction);
+      for (std::size_t i = 0; i < outputs.size() && m.relayed_back(); ++i) {
+        moved.move(region_of(m, outputs[i]), m.entry, relay_block(m.entry, outputs[i], m.entry_blocks + i), m.home,
+                   location::home(m.local));
       }
     }
     if (d <= pool_.waves) {
@@ -138,11 +161,12 @@ class round_writer {
     close(moved, &skeleton::deliver, d);
   }
 
-  void return_rows(round& moved, std::int32_t wave) const {
+  void return_rows(round_list& moved, std::int32_t wave) const {
+    std::span const outputs = row_outputs(pool_.direction);
     for (row_move const& m : pool_.row_moves[static_cast<std::size_t>(wave)]) {
-      for (tensor const x : row_outputs(pool_.direction)) {
-        moved.move(region_of(m, x), m.rank, tile_block(m, x), m.entry,
-                   m.relayed_back() ? relay_block(m, m.entry, x) : location::home(m.local));
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        moved.move(region_of(m, outputs[i]), m.rank, tile_block(m, outputs[i], blocks_of(m).outputs + i), m.entry,
+                   m.relayed_back() ? relay_block(m.entry, outputs[i], m.entry_blocks + i) : location::home(m.local));
       }
     }
   }
@@ -163,7 +187,7 @@ class round_writer {
   }
 
   /// Brings the parts of a node sum to the rank that adds them up.
-  void collect(round& moved, node_sum const& s) const {
+  void collect(round_list& moved, node_sum const& s) const {
     rank_build const& at = pool_.ranks[s.at.index()];
     for (node_sum::part const& p : s.parts) {
       for (std::size_t i = 0; i < 2 && p.from != s.at; ++i) {
@@ -174,7 +198,7 @@ class round_writer {
     }
   }
 
-  void send_home(round& moved, rank_id home, gradient_piece const& piece) const {
+  void send_home(round_list& moved, rank_id home, gradient_piece const& piece) const {
     for (std::size_t i = 0; i < 2; ++i) {
       tensor const x = (piece.whole ? key_gradients : partial_sums)[i];
       moved.move({x, piece.segment, piece.kv_head, piece.kv_head + 1, piece.tokens}, piece.from, source_of(piece, i),
@@ -211,7 +235,7 @@ class round_writer {
 
  private:
   pool_build& pool_;
-  round moved_;  ///< one for all rounds, to keep its capacity
+  round_list moved_;
   std::vector<node_sum const*> sums_;
   std::vector<std::pair<rank_id, gradient_piece const*>> pieces_;
   std::size_t next_sum_{};

@@ -11,7 +11,6 @@
 #include <libra/program/waves.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -31,7 +30,9 @@ struct row_move {
   /// that keeps them in blocks for one round.
   rank_id exit;
   rank_id entry;
-  std::array<std::size_t, tensor_count> blocks{};
+  /// There; one for each tensor, one after another.
+  std::size_t exit_blocks{none};
+  std::size_t entry_blocks{none};
 
   [[nodiscard]] bool relayed_out() const noexcept { return exit != home; }
   [[nodiscard]] bool relayed_back() const noexcept { return entry != home; }
@@ -76,19 +77,17 @@ class row_router {
         if (t.rows_home) {
           continue;
         }
-        batch_.for_each_home(t.what.segment, {t.what.q_begin, t.what.q_end},
-                             [&](rank_id home, row_range tokens, std::int64_t local) {
-                               row_move m{.rank = rank_id(r),
-                                          .tile = i,
-                                          .tokens = tokens,
-                                          .home = home,
-                                          .local = local,
-                                          .near = nodes_.of(home) == nodes_.of(rank_id(r)),
-                                          .exit = home,
-                                          .entry = home};
-                               m.blocks.fill(none);
-                               moves_[static_cast<std::size_t>(t.wave)].push_back(m);
-                             });
+        batch_.for_each_home(
+            t.what.segment, {t.what.q_begin, t.what.q_end}, [&](rank_id home, row_range tokens, std::int64_t local) {
+              moves_[static_cast<std::size_t>(t.wave)].push_back({.rank = rank_id(r),
+                                                                  .tile = i,
+                                                                  .tokens = tokens,
+                                                                  .home = home,
+                                                                  .local = local,
+                                                                  .near = nodes_.of(home) == nodes_.of(rank_id(r)),
+                                                                  .exit = home,
+                                                                  .entry = home});
+            });
       }
     }
   }
@@ -152,7 +151,7 @@ class row_router {
       }
     }
     keys.moves.insert(keys.moves.end(), all.begin() + static_cast<std::ptrdiff_t>(next), all.end());
-    std::ranges::stable_sort(keys.moves, {}, &key_move::round);
+    sort_by_round(keys.moves);
   }
 
   /// Lists a part of a move, through a neighbour of its home or not.

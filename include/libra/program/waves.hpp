@@ -35,8 +35,8 @@ struct wave_numbers {
 };
 
 /// The rounds of `fetch`. What a wave needs comes in four steps: from the own node, and to where it leaves that; across
-/// the network; on to other nodes; and on inside the node. They share rounds with other steps of the waves before and
-/// after, which mostly use other ports.
+/// the network; on to other nodes; and on inside the node, a round after it got there. They share rounds with other
+/// steps of the waves before and after, which mostly use other ports.
 [[nodiscard]] constexpr std::int32_t near_round(std::int32_t wave) noexcept { return wave - 1; }
 [[nodiscard]] constexpr std::int32_t network_round(std::int32_t wave) noexcept { return wave; }
 [[nodiscard]] constexpr std::int32_t sharing_round(std::int32_t wave) noexcept { return wave + 1; }
@@ -57,6 +57,9 @@ inline constexpr std::int32_t keys_ahead = 2;
 /// Cuts the tiles of every rank into waves.
 class wave_cutter {
  public:
+  /// The longest wave over the first.
+  static constexpr std::int32_t longest_wave = 8;
+
   wave_cutter(pool_batch const& batch, node_map const& nodes, pass direction, element_bytes const& width,
               std::int32_t waves, bool kept = false)
       : batch_(batch),
@@ -66,7 +69,7 @@ class wave_cutter {
         waves_(waves),
         kept_(kept) {
     for (std::int32_t w = 0; w < waves; ++w) {
-      ends_.push_back(ends_.back() + std::min({2 + w, 1 + waves - w, 4}));
+      ends_.push_back(ends_.back() + std::min({1 + w, waves - w, longest_wave}));
     }
   }
 
@@ -146,9 +149,9 @@ class wave_cutter {
   /// Puts a rank's tiles into the order they are computed in, with their waves.
   ///
   /// In the middle is what other nodes have to do with. Around it, in proportion to the bytes that have to come before
-  /// and go after it, is what needs the own node only, and around that what needs nothing: first a fifth of the
-  /// time at most, and a tenth last. What is left of that lies between the tiles in the middle, so that their rows
-  /// travel in as many rounds as there are.
+  /// and go after it, is what needs the own node only, and around that what needs nothing (`most_first`, `most_last`).
+  /// What is left of that lies between the tiles in the middle, so that their rows travel in as many rounds as there
+  /// are.
   void order(std::vector<tile_ref>& tiles) {
     auto const moved = std::ranges::stable_partition(tiles, [](tile_ref const& t) { return t.local(); }).begin();
     auto const crossing = std::stable_partition(moved, tiles.end(), [&](tile_ref const& t) { return in_node(t.what); });
@@ -160,7 +163,7 @@ class wave_cutter {
     way const bytes = bytes_on_the_way(far_.empty() ? near_ : far_);
     int128 const cover = weight(local_) + (far_.empty() ? 0 : weight(near_));
     int128 const early = bytes.in + bytes.out == 0 ? cover : wide_share(cover, bytes.in, bytes.in + bytes.out);
-    int128 const most_early = far_.empty() ? early : std::min(early, reach_ / 5);
+    int128 const most_early = far_.empty() ? early : std::min(early, most_first(weight(local_)));
     // Sums that others add to as well have to go home in time.
     int128 sum = take_first(local_, most_early, tiles,
                             [&](tile_ref const& t) { return direction_ == pass::backward && sharing(t.what) != 1; });
@@ -171,7 +174,7 @@ class wave_cutter {
       first_.swap(near_);
     } else {
       take_first(near_, most_early - sum, first_, none_must);
-      take_first(local_, weight(local_) - reach_ / 10, between_, none_must);
+      take_first(local_, weight(local_) - most_last(), between_, none_must);
     }
     number(first_, sum, tiles);
     number_between(sum, tiles);
@@ -185,6 +188,14 @@ class wave_cutter {
       tiles.push_back(t);
     }
   }
+
+  /// How much may come first where something crosses the network, with `own` that needs nothing. The first inputs take
+  /// their time however little there is to do meanwhile; backward is longer, and its sums take longer home.
+  [[nodiscard]] int128 most_first(int128 own) const {
+    return direction_ == pass::forward ? std::max(reach_ / 5, own * 3 / 4) : std::max(reach_ / 8, own / 2);
+  }
+  /// How much of what needs nothing may come last there: backward, all that does not come first.
+  [[nodiscard]] int128 most_last() const { return direction_ == pass::forward ? reach_ / 8 : reach_; }
 
   /// Numbers what crosses the network, and spreads what needs nothing between it.
   void number_between(int128& sum, std::vector<tile_ref>& out) const {
@@ -379,7 +390,7 @@ class wave_cutter {
   std::int32_t waves_;
   bool kept_;
   /// Shape: `[waves + 1]`. How the waves grow and shrink: what travels before the first and after the last is hidden by
-  /// little, so these are half as long as those in the middle, which saves launches.
+  /// little, so these are short, and those in the middle so many times as long at most, which saves launches.
   std::vector<std::int64_t> ends_{0};
   int128 longest_{};  ///< weight of the rank that takes longest, at speed 1
   int128 reach_{};    ///< what the rank at hand does in that time

@@ -55,6 +55,9 @@ class block_planner {
     return by_wave[static_cast<std::size_t>(w)];
   }
 
+  /// Notes the first of blocks that follow one another.
+  static void note(std::size_t& first, std::size_t number) { first = first == none ? number : first; }
+
   void add_panels(rank_build& rank) {
     for (panel& p : rank.work.inputs) {
       if (pool_.keeps()) {
@@ -81,16 +84,15 @@ class block_planner {
       std::int64_t const rows = (t.what.q_end - t.what.q_begin) * (t.what.head_end - t.what.head_begin);
       std::size_t const fetch = rank.steps.fetch_from(near_round(t.wave));
       std::size_t const attend = op(rank.steps.attend, t.wave);
-      for (tensor const x : pool_.fetched()) {
-        rank.blocks[i][static_cast<std::size_t>(x)] = rank.memory.add(rows * pool_.row_bytes(x), fetch, attend);
-      }
-      if (pool_.keeps()) {
-        rank.blocks[i][static_cast<std::size_t>(tensor::q)] =
-            rank.memory.fix(kept_of(rank).offset(tensor::q, t.what.segment, t.what.head_begin, t.what.q_begin));
+      for (tensor const x : row_inputs(pool_.direction)) {
+        bool const kept = pool_.keeps() && x == tensor::q;
+        note(rank.blocks[i].inputs,
+             kept ? rank.memory.fix(kept_of(rank).offset(x, t.what.segment, t.what.head_begin, t.what.q_begin))
+                  : rank.memory.add(rows * pool_.row_bytes(x), fetch, attend));
       }
       for (tensor const x : row_outputs(pool_.direction)) {
-        rank.blocks[i][static_cast<std::size_t>(x)] =
-            rank.memory.add(rows * pool_.row_bytes(x), attend, op(rank.steps.deliver, t.wave));
+        note(rank.blocks[i].outputs,
+             rank.memory.add(rows * pool_.row_bytes(x), attend, op(rank.steps.deliver, t.wave)));
       }
     }
   }
@@ -104,15 +106,15 @@ class block_planner {
         if (m.relayed_out()) {
           rank_build& exit = pool_.ranks[m.exit.index()];
           for (tensor const x : pool_.fetched()) {
-            m.blocks[static_cast<std::size_t>(x)] = exit.memory.add(
-                rows * pool_.row_bytes(x), op(exit.steps.fetch, near_round(w)), op(exit.steps.fetch, network_round(w)));
+            note(m.exit_blocks, exit.memory.add(rows * pool_.row_bytes(x), op(exit.steps.fetch, near_round(w)),
+                                                op(exit.steps.fetch, network_round(w))));
           }
         }
         if (m.relayed_back()) {
           rank_build& entry = pool_.ranks[m.entry.index()];
           for (tensor const x : row_outputs(pool_.direction)) {
-            m.blocks[static_cast<std::size_t>(x)] =
-                entry.memory.add(rows * pool_.row_bytes(x), op(entry.steps.deliver, w), op(entry.steps.deliver, w + 1));
+            note(m.entry_blocks, entry.memory.add(rows * pool_.row_bytes(x), op(entry.steps.deliver, w),
+                                                  op(entry.steps.deliver, w + 1)));
           }
         }
       }
