@@ -130,8 +130,9 @@ TEST_CASE("what crosses to a rank with time left takes more waves than its work"
   CHECK(last_of(4) == 2);  // nothing crosses to another node
 }
 
-TEST_CASE("what needs nothing lies between the tiles that cross, so that their rows take many rounds") {
-  // Ranks 2 and 3, of another node, hold sixteen documents each; rank 2 computes an eighth of a long document's rows.
+/// Ranks 2 and 3, of another node than a long document, hold sixteen short ones. Shape: `[ranks]`, what each computes:
+/// rank 2 an eighth of the long document's rows, and all of the short ones.
+std::vector<rank_tiles> long_beside_short(pass direction) {
   pool_batch batch = long_document();
   std::vector<tile> tiles{{segment_id(0), rank_id(2), 0, 2, 0, long_tokens / 8}};
   for (std::int32_t d = 0; d < 16; ++d) {
@@ -143,7 +144,11 @@ TEST_CASE("what needs nothing lies between the tiles that cross, so that their r
     tiles.push_back({s, rank_id(2), 0, 2, 0, 512});
     tiles.push_back({s, rank_id(2), 2, 4, 0, 512});
   }
-  auto const ranks = cut(batch, tiles, 8, pass::forward, 2);
+  return cut(batch, tiles, 8, direction, 2);
+}
+
+TEST_CASE("what needs nothing lies between the tiles that cross, so that their rows take many rounds") {
+  auto const ranks = long_beside_short(pass::forward);
   std::map<std::int32_t, std::int64_t> crossing;
   std::map<std::int32_t, std::int64_t> local;
   for (tile_ref const& t : ranks[2].tiles) {
@@ -165,16 +170,7 @@ TEST_CASE("what needs nothing lies between the tiles that cross, so that their r
 }
 
 TEST_CASE("backward, what needs nothing comes first or last, never between") {
-  pool_batch batch = long_document();
-  std::vector<tile> tiles{{segment_id(0), rank_id(2), 0, 2, 0, long_tokens / 8}};
-  for (std::int32_t d = 0; d < 16; ++d) {
-    batch.segments.push_back({{libra::document_id(1 + static_cast<std::size_t>(d)), 0, 512},
-                              libra::sequence_id(1),
-                              libra::slot_id(1),
-                              std::int64_t{512} * d});
-    tiles.push_back({segment_id(batch.segments.size() - 1), rank_id(2), 0, 2, 0, 512});
-  }
-  auto const ranks = cut(batch, tiles, 8, pass::backward, 2);
+  auto const ranks = long_beside_short(pass::backward);
   libra::detail::wave_numbers const waves{8};
   std::map<std::int32_t, std::int64_t> local;
   for (tile_ref const& t : ranks[2].tiles) {
@@ -184,7 +180,7 @@ TEST_CASE("backward, what needs nothing comes first or last, never between") {
     }
   }
   CHECK(local[0] > 0);
-  CHECK(local[0] <= 16 * 512 / 2);
+  CHECK(local[0] <= 16 * 2 * 512 / 2);
   CHECK(local[waves.first_late()] > 0);
   CHECK(local[waves.second_late()] > 0);
 }
