@@ -56,6 +56,14 @@ TEST_CASE("by hand: what each rank keeps") {
   CHECK(kept[3].bytes() == 2 * 2 * 64 * row_bytes + 4 * 256 * row_bytes);
 }
 
+TEST_CASE("what is kept is not set aside a second time") {
+  pool_program const programs = kept_program(pass::forward);
+  // Rank 0 works on both heads of sixty rows that lie elsewhere: beside what it keeps, there are o and lse.
+  std::int64_t const results = 60 * 2 * row_bytes + (60 * 2 * 4 + 63) / 64 * 64;
+  CHECK(programs.ranks[0].kept_bytes == 4 * 60 * row_bytes);
+  CHECK(programs.ranks[0].workspace_bytes == programs.ranks[0].kept_bytes + results);
+}
+
 TEST_CASE("regions are aligned, and found by tensor, segment, head and token") {
   libra::detail::kept_inputs kept;
   kept.add({tensor::v, segment_id(1), 0, 1, {5, 8}}, 10);

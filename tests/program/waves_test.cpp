@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <vector>
 
@@ -111,6 +112,21 @@ TEST_CASE("a tile is cut where a wave ends, into like shares of work and rows, a
   }
 }
 
+TEST_CASE("waves grow from short ones up to a length, and end as short") {
+  auto const ranks = cut(long_document(), helpers_tiles(), 20);
+  std::map<std::int32_t, std::int64_t> rows;
+  for (tile_ref const& t : ranks[2].tiles) {
+    rows[t.wave] += t.what.q_end - t.what.q_begin;
+  }
+  // 1, 2, ... 8 parts, four times 8 in the middle, and back: 104 in all. Cuts fall on key blocks, at either end.
+  constexpr std::int64_t longest = libra::detail::wave_cutter::longest_wave;
+  for (std::int64_t w = 1; w <= 20; ++w) {
+    CAPTURE(w);
+    std::int64_t const parts = std::min({w, 21 - w, longest});
+    CHECK(std::abs(rows[static_cast<std::int32_t>(w)] - parts * long_tokens / 104) <= 256);
+  }
+}
+
 TEST_CASE("what crosses to a rank with time left takes more waves than its work") {
   // The waves are 1, 2, 3, 4, 4, 3, 2 and 1 parts of 20. Nine of 64 parts of the work end in the second; with two
   // fifths of the time that is left up to seven eighths, 0.43 in all, in the fourth.
@@ -210,22 +226,6 @@ TEST_CASE("tiles are checked") {
   std::vector<tile> const tiles{{segment_id(0), rank_id(4), 0, 2, 0, 9}};
   CHECK_THROWS_WITH_AS(static_cast<void>(cut(libra::test::hand_pool(), tiles, 1)),
                        "tile of segment 0 is on rank 4, expected 0 to 3", libra::input_error);
-}
-
-TEST_CASE("the steps of a wave's inputs follow one another, and share rounds with other waves'") {
-  using namespace libra::detail;
-  CHECK(near_round(1) == 0);
-  for (std::int32_t wave = 1; wave <= 3; ++wave) {
-    CHECK(network_round(wave) == near_round(wave) + 1);
-    CHECK(sharing_round(wave) == network_round(wave) + 1);
-    CHECK(passing_round(wave) == sharing_round(wave) + 1);
-    CHECK(near_round(wave + 1) == network_round(wave));
-    CHECK(wave_of_round(near_round(wave)) == wave);
-  }
-  CHECK(fetch_rounds(0) == 0);
-  CHECK(fetch_rounds(2) == passing_round(2) + 1);
-  // Nothing is needed before the last round that brings something for it, whatever is alive.
-  CHECK(wave_of_round(passing_round(5)) - least_alive_waves < 5);
 }
 
 TEST_CASE("a wave is the same time on every rank: a slow one does less in it") {

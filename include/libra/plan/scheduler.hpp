@@ -113,11 +113,10 @@ class scheduler {
     std::int64_t const limit = batch.options.max_workspace_bytes;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     if (batch.options.scatter) {
-      pool_plan scattered = result;
-      if (scatter(scattered, batch.options.links)) {
-        least = lower_both(batch, scattered);
+      if (std::optional<pool_plan> scattered = scatter(result, batch.options.links)) {
+        least = lower_both(batch, *scattered);
         if (limit == 0 || least <= limit) {
-          return scattered;
+          return *std::move(scattered);
         }
       }
     }
@@ -134,19 +133,24 @@ class scheduler {
   [[nodiscard]] constexpr std::string_view packer_name() const noexcept { return policy_name(pack_); }
 
  private:
-  /// Scatters the homes of a dispatched pool and dispatches it anew; false if that is not expected to pay.
-  bool scatter(pool_plan& pool, topology const& links) const {
+  /// A dispatched pool with its homes scattered, dispatched anew; nothing if that is not expected to pay.
+  [[nodiscard]] std::optional<pool_plan> scatter(pool_plan const& pool, topology const& links) const {
     int128 const at_home = pool.dispatch.expected_ps;
+    std::int32_t const stride = pool.dispatch.exchange_ps * 32 > at_home ? scattering_stride(pool.batch, links) : 0;
+    if (stride == 0) {
+      return std::nullopt;
+    }
+    std::optional<pool_plan> result(std::in_place);
+    result->micro_step = pool.micro_step;
+    result->pool = pool.pool;
+    result->batch = pool.batch;
+    result->batch.stride = stride;
+    result->dispatch = dispatch_(result->batch, cost_, links);
     // What is expected is right to a sixteenth.
-    if (pool.dispatch.exchange_ps * 32 <= at_home) {
-      return false;
+    if (result->dispatch.expected_ps >= at_home - at_home / 16) {
+      result.reset();
     }
-    pool.batch.stride = scattering_stride(pool.batch, links);
-    if (pool.batch.stride == 0) {
-      return false;
-    }
-    pool.dispatch = dispatch_(pool.batch, cost_, links);
-    return pool.dispatch.expected_ps < at_home - at_home / 16;
+    return result;
   }
 
   /// Lowers both passes of a dispatched pool. Returns the larger workspace, or the least that any way needs beyond the

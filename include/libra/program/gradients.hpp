@@ -6,7 +6,7 @@
 #include <libra/program/gradient_routes.hpp>
 #include <libra/program/panels.hpp>
 #include <libra/program/port_loads.hpp>
-#include <libra/program/waves.hpp>
+#include <libra/program/wave_numbers.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -6,7 +6,7 @@
 #include <libra/program/common_ranges.hpp>
 #include <libra/program/key_moves.hpp>
 #include <libra/program/port_loads.hpp>
-#include <libra/program/waves.hpp>
+#include <libra/program/wave_numbers.hpp>
 
 #include <algorithm>
 #include <cstddef>

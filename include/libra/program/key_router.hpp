@@ -5,7 +5,7 @@
 #include <libra/program/key_crossings.hpp>
 #include <libra/program/key_moves.hpp>
 #include <libra/program/panels.hpp>
-#include <libra/program/waves.hpp>
+#include <libra/program/wave_numbers.hpp>
 
 #include <algorithm>
 #include <cstddef>

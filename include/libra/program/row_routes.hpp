@@ -8,7 +8,7 @@
 #include <libra/program/ops.hpp>
 #include <libra/program/panels.hpp>
 #include <libra/program/port_loads.hpp>
-#include <libra/program/waves.hpp>
+#include <libra/program/wave_numbers.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,7 +2,7 @@
 
 #include <libra/program/op_list.hpp>
 #include <libra/program/ops.hpp>
-#include <libra/program/waves.hpp>
+#include <libra/program/wave_numbers.hpp>
 
 #include <algorithm>
 #include <array>
