@@ -4,6 +4,7 @@
 #include <libra/cost/roofline.hpp>
 #include <libra/dispatch/pooled.hpp>
 #include <libra/dispatch/ulysses.hpp>
+#include <libra/model/machine.hpp>
 #include <libra/pack/best_fit_decreasing.hpp>
 #include <libra/place/variance_reduced.hpp>
 #include <libra/plan/scheduler.hpp>
@@ -15,6 +16,7 @@
 #include "support/long_tailed.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -67,5 +69,49 @@ void lower(benchmark::State& state) {
 }
 BENCHMARK(lower<libra::pooled>)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 BENCHMARK(lower<libra::ulysses>)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+
+/// Documents that nearly fill `tokens`.
+std::vector<std::int64_t> documents_of(std::int64_t tokens, std::int64_t longest) {
+  std::vector<std::int64_t> lengths = bench::long_tailed(static_cast<std::size_t>(tokens / 256), longest);
+  std::int64_t sum = 0;
+  auto const enough = std::ranges::find_if(lengths, [&](std::int64_t length) {
+    sum += length;
+    return sum > tokens - tokens / 64;
+  });
+  lengths.erase(enough, lengths.end());
+  return lengths;
+}
+
+/// What every rank does for its pool where ranks share nodes: both passes, scattered shards tried, waves chosen.
+/// `whole`: certificate and fingerprint too. Arguments: window, longest document.
+template <bool whole>
+void plan_pool(benchmark::State& state) {
+  libra::machine const& m = libra::h200_sxm;
+  libra::scheduler const planner{libra::best_fit_decreasing{}, libra::fixed_size{}, libra::variance_reduced{},
+                                 libra::pooled{}, libra::roofline(m.attention)};
+  libra::layout const l{.window_tokens = state.range(0), .dp = 8, .cp = 8, .pool = 8, .micro_steps = 1};
+  libra::plan_options const options{
+      .shape = {.q_heads = 32, .kv_heads = 4, .head_dim = 128}, .links = m.links, .scatter = true};
+  libra::batch_plan const batch = planner.plan(documents_of(l.dp * l.window_tokens, state.range(1)), l, options);
+  libra::pool_plan pool;
+  for (auto _ : state) {
+    pool = whole ? planner.plan_pool(batch, libra::micro_step_id(0), libra::pool_id(0))
+                 : planner.draft_pool(batch, libra::micro_step_id(0), libra::pool_id(0));
+    benchmark::DoNotOptimize(pool);
+  }
+  std::size_t transfers = 0;
+  for (libra::pool_program const* const p : {&pool.forward, &pool.backward}) {
+    if (libra::verdict const v = libra::verify(pool.batch, *p); !v) {
+      state.SkipWithError(v.what.c_str());
+    }
+    for (libra::program const& rank : p->ranks) {
+      transfers += rank.sends.size();
+    }
+  }
+  state.counters["segments"] = static_cast<double>(pool.batch.segments.size());
+  state.counters["transfers"] = static_cast<double>(transfers);
+}
+BENCHMARK(plan_pool<false>)->Args({1 << 18, 1 << 19})->Args({1 << 20, 1 << 11})->Unit(benchmark::kMillisecond);
+BENCHMARK(plan_pool<true>)->Args({1 << 18, 1 << 19})->Args({1 << 20, 1 << 11})->Unit(benchmark::kMillisecond);
 
 }  // namespace
